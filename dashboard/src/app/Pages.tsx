@@ -4,9 +4,9 @@ import { SignedIn, SignedOut } from "../session/guards.tsx";
 import { Missing } from "../ui/page-parts.tsx";
 import { Layout } from "./Layout.tsx";
 
-/** A page, loaded when it is first opened. */
-function page(load: () => Promise<{ Component: ComponentType }>) {
-  const Page = lazy(async () => ({ default: (await load()).Component }));
+/** A page, loaded when it is first opened: the default export of its file. */
+function page(load: () => Promise<{ default: ComponentType }>) {
+  const Page = lazy(load);
   return <Page />;
 }
 

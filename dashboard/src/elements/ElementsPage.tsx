@@ -10,7 +10,7 @@ import { useDialog } from "../ui/Dialogs.tsx";
 import { ElementRow } from "./ElementRow.tsx";
 import { ElementDialog } from "./ElementDialog.tsx";
 
-export function Component() {
+export default function ElementsPage() {
   const elements = useElements();
   const isAny = (elements.data?.length ?? 0) > 0;
   const { data: films } = useFilmChoice(isAny);

@@ -27,7 +27,7 @@ import { GenerateMissing } from "./GenerateMissing.tsx";
 import { ShotRow } from "./ShotRow.tsx";
 import { useShotOrder } from "./use-shot-order.ts";
 
-export function Component() {
+export default function FilmPage() {
   const { filmId = "" } = useParams();
   const film = useFilm(filmId, pauseWhileRunning);
   if (isGone(film.error)) {

@@ -14,7 +14,7 @@ import { counted } from "../ui/words.ts";
 import { useFilm, useFilms } from "../queries/film-queries.ts";
 import { useOnce } from "../queries/use-once.ts";
 
-export function Component() {
+export default function FilmsPage() {
   const list = useFilms();
   const creating = useDialog();
   const navigate = useNavigate();

@@ -12,7 +12,7 @@ import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
 
 /** A film by its link, for people without an account. */
-export function Component() {
+export default function SharedFilmPage() {
   const { token = "" } = useParams();
   const keyframe = useKeyframe();
   const film = useQuery({

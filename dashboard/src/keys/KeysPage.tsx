@@ -12,7 +12,7 @@ import { Time } from "../ui/Time.tsx";
 import { DeleteDialog, type DialogProps, useDialog } from "../ui/Dialogs.tsx";
 import { NewKey, rightName } from "./NewKey.tsx";
 
-export function Component() {
+export default function KeysPage() {
   const keyframe = useKeyframe();
   const keys = useQuery({ queryKey: ["keys"], queryFn: ({ signal }) => keyframe.keys.list({ signal }) });
   const creating = useDialog();

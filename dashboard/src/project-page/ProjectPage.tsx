@@ -21,7 +21,7 @@ import { StepStrip } from "./StepStrip.tsx";
 import { TextsPanel } from "./TextsPanel.tsx";
 import { useTexts } from "./use-texts.ts";
 
-export function Component() {
+export default function ProjectPage() {
   const { projectId = "" } = useParams();
   const project = useProject(projectId);
   if (isGone(project.error)) {

@@ -20,7 +20,7 @@ import classes from "./projects.module.css";
 /** A card's height, so that nothing jumps. */
 const CARD_HEIGHT = 400;
 
-export function Component() {
+export default function ProjectsPage() {
   const { typed, setTyped, search } = useSearch();
   const { list, projects, isNothing, isSearching } = useProjects(search);
   const creating = useDialog();

@@ -8,7 +8,7 @@ import { useSession } from "./use-session.ts";
 import { checkNewPassword, useAuthForm } from "./use-auth-form.ts";
 
 /** Opened by the link in a reset email. */
-export function Component() {
+export default function NewPasswordPage() {
   const { auth } = useServices();
   const { session, endRecovery } = useSession();
   const navigate = useNavigate();

@@ -5,7 +5,7 @@ import { CredentialFields, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkPassword, useAuthForm } from "./use-auth-form.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 
-export function Component() {
+export default function SignInPage() {
   const { auth, config } = useServices();
   const { search } = useLocation();
   const { field, run, props } = useAuthForm({ email: checkEmail, password: checkPassword }, (credentials) =>

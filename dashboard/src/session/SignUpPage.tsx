@@ -8,7 +8,7 @@ import { checkEmail, checkNewPassword, useAuthCall, useAuthForm } from "./use-au
 import { BusyButton } from "../ui/buttons.tsx";
 
 /** With email confirmation on, sign-up returns no session: an email is sent instead. */
-export function Component() {
+export default function SignUpPage() {
   const { auth } = useServices();
   const { search } = useLocation();
   const [unconfirmed, setUnconfirmed] = useState<string | null>(null);

@@ -16,7 +16,7 @@ const GROUPS = [
   { value: "project", label: "Project" },
 ] as const;
 
-export function Component() {
+export default function UsagePage() {
   const [groupBy, setGroupBy] = useState<(typeof GROUPS)[number]["value"]>("day");
   const [months] = useState(latestMonths);
   const [month, setMonth] = useState("");

@@ -18,7 +18,7 @@ import { BusyButton, SmallButton } from "../ui/buttons.tsx";
 import { isRefusal, unlessGone } from "../ui/errors.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 
-export function Component() {
+export default function WebhookPage() {
   const { webhookId = "" } = useParams();
   const keyframe = useKeyframe();
   const queries = useQueryClient();

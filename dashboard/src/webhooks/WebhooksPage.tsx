@@ -18,7 +18,7 @@ import type { WebhookSettings } from "./webhook-settings.ts";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
 import { type DialogProps, FormDialog, useDialog } from "../ui/Dialogs.tsx";
 
-export function Component() {
+export default function WebhooksPage() {
   const keyframe = useKeyframe();
   const read = useQuery({
     queryKey: ["webhooks"],
