@@ -1,9 +1,9 @@
 import { Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Element } from "../../../client/index.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { Frame } from "../takes/Sources.tsx";
-import { IconPencil } from "../ui/icons.tsx";
+import { IconPencil } from "../ui/Icons.tsx";
 import { type Action, ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
 import { DeleteDialog, type DialogProps } from "../ui/Dialogs.tsx";
 import { ElementDialog, NO_PROJECT } from "./ElementDialog.tsx";

@@ -2,7 +2,7 @@ import { Radio, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Film } from "../../../client/index.ts";
-import { useDeleted } from "../queries/delete-later.tsx";
+import { useDeleted } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
 import { useKeyframe } from "../services.ts";

@@ -4,10 +4,10 @@ import { ElementRow } from "../elements/ElementRow.tsx";
 import { ElementDialog } from "../elements/ElementDialog.tsx";
 import { useElements } from "../queries/element-queries.ts";
 import { useChangeFilm } from "../queries/film-queries.ts";
-import { NewButton } from "../ui/buttons.tsx";
-import { IconX } from "../ui/icons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { Panel } from "../ui/page-parts.tsx";
+import { NewButton } from "../ui/Buttons.tsx";
+import { IconX } from "../ui/Icons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
+import { Panel } from "../ui/PageParts.tsx";
 import { useDialog } from "../ui/Dialogs.tsx";
 
 /** The elements that the shots of a film are made with. */

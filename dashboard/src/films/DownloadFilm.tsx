@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type FilmProgress, joinFilm, missingShots, safeFileName, zipFilm } from "../../../client/film.ts";
 import type { FilmWithShots } from "../../../client/index.ts";
-import { useDeleted } from "../queries/delete-later.tsx";
+import { useDeleted } from "../queries/delete-later.ts";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { saveAs } from "../takes/use-download.ts";

@@ -1,9 +1,9 @@
 import { useNavigate } from "react-router";
 import type { Film, FilmWithShots, KeyframeClient } from "../../../client/index.ts";
 import { copyOf, copyTitle, createShot, useDuplicate } from "../projects/create-shot.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { useChangeFilm } from "../queries/film-queries.ts";
-import { IconCopy, IconPlus, IconSend } from "../ui/icons.tsx";
+import { IconCopy, IconPlus, IconSend } from "../ui/Icons.tsx";
 import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
 import { DeleteDialog } from "../ui/Dialogs.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";

@@ -7,7 +7,7 @@ import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
-import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
+import { CreditLink, ErrorNotice } from "../ui/Notices.tsx";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { capitalized } from "../ui/words.ts";
 

@@ -4,12 +4,12 @@ import { useState } from "react";
 import type { Film, Share } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
-import { SmallButton } from "../ui/buttons.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
 import { CopyText } from "../ui/CopyButton.tsx";
 import { unlessGone } from "../ui/errors.ts";
 import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { Unread } from "../ui/page-parts.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
+import { Unread } from "../ui/PageParts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { type DialogProps, FormDialog } from "../ui/Dialogs.tsx";
 

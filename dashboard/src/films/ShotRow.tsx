@@ -11,7 +11,7 @@ import { setupOf, setupWords, startOf } from "../step-settings/step-setup.ts";
 import { costSentence } from "../takes/cost-words.ts";
 import { frameOf, isUpload } from "../takes/input-words.ts";
 import { Frame, Outdated, Thumb } from "../takes/Sources.tsx";
-import { StepMark } from "../takes/status.tsx";
+import { StepMark } from "../takes/Status.tsx";
 import { PLAYING_ORDER } from "../takes/status-words.ts";
 import screen from "../takes/takes.module.css";
 import link from "../ui/cover-link.module.css";
@@ -22,7 +22,7 @@ import {
   IconArrowUp,
   IconGripVertical,
   IconPlayerPlay,
-} from "../ui/icons.tsx";
+} from "../ui/Icons.tsx";
 import type { ShotOrder } from "./use-shot-order.ts";
 
 type Place = { shot: Shot; at: number; shots: Shot[] };

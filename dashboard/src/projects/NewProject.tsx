@@ -7,7 +7,7 @@ import { useDraft } from "../session/use-draft.ts";
 import { type Beginning, planOfNextShot } from "../step-settings/step-options.ts";
 import { isPicture } from "../takes/TakePicture.tsx";
 import { createShot } from "./create-shot.ts";
-import { DescriptionField, PromptField, promptProblem } from "../prompts/project-fields.tsx";
+import { DescriptionField, PromptField, promptProblem } from "../prompts/PromptFields.tsx";
 import { textProblem, titleProblem } from "../ui/errors.ts";
 import { focusProblem } from "../ui/dialog-focus.ts";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";

@@ -1,11 +1,11 @@
 import { Alert, NativeSelect } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { hasEnded, type Project, type Shot } from "../../../client/index.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useKeyframe } from "../services.ts";
-import { IconCopy, IconMovie, IconPlayerPlay } from "../ui/icons.tsx";
-import { notify } from "../ui/notices.tsx";
+import { IconCopy, IconMovie, IconPlayerPlay } from "../ui/Icons.tsx";
+import { notify } from "../ui/Notices.tsx";
 import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
 import { DeleteDialog, type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { copyOf, copyTitle, createShot, useDuplicate } from "./create-shot.ts";

@@ -1,6 +1,6 @@
 import type { KeyframeClient, Project } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
-import { notifyError } from "../ui/notices.tsx";
+import { notifyError } from "../ui/Notices.tsx";
 import { unless } from "../ui/errors.ts";
 
 type Fields = Parameters<KeyframeClient["createProject"]>[0];

@@ -8,9 +8,9 @@ import type {
   Shot,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import type { Ids } from "../session/user-memory.tsx";
+import type { Ids } from "../session/UserMemory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
-import { useDeleted, useSelectShown, withDeleted } from "./delete-later.tsx";
+import { useDeleted, useSelectShown, withDeleted } from "./delete-later.ts";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
 import { IS_SHOWN, PAGED } from "./query-client.ts";
 

@@ -3,7 +3,7 @@ import type { KeyframeClient, ProjectWithPredictions, ShotPlan, Step, UsedElemen
 import { useServices } from "../services.ts";
 import { draftNames, draftOf } from "../session/use-draft.ts";
 import { useUserId } from "../session/use-session.ts";
-import { useUserMemory } from "../session/user-memory.tsx";
+import { useUserMemory } from "../session/UserMemory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { showChanged } from "./project-queries.ts";
 import { projectKey, readAgain } from "./query-client.ts";

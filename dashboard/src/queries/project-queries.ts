@@ -11,9 +11,9 @@ import {
   type Step,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import type { Ids } from "../session/user-memory.tsx";
+import type { Ids } from "../session/UserMemory.tsx";
 import { isGone, unless } from "../ui/errors.ts";
-import { useSelectShown } from "./delete-later.tsx";
+import { useSelectShown } from "./delete-later.ts";
 import { projectKey, readAgain } from "./query-client.ts";
 
 /** Polls while a prediction runs, at the service's pace. */

@@ -1,8 +1,8 @@
 import { ActionIcon, FileButton, Group, Input, Text } from "@mantine/core";
 import { type ReactNode, useRef, useState } from "react";
-import { SmallButton } from "../ui/buttons.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
-import { IconPhotoPlus, IconX } from "../ui/icons.tsx";
+import { IconPhotoPlus, IconX } from "../ui/Icons.tsx";
 import { capitalized } from "../ui/words.ts";
 import type { Known } from "../queries/use-predictions.ts";
 import { KINDS, refuseImage, useAddReferences } from "../queries/reference-image.ts";

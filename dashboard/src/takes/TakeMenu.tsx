@@ -1,13 +1,13 @@
 import { useMutation } from "@tanstack/react-query";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { STEP_NAME } from "./status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { IconDownload, IconEye, IconEyeOff } from "../ui/icons.tsx";
+import { IconDownload, IconEye, IconEyeOff } from "../ui/Icons.tsx";
 import { ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
 import { DeleteDialog, type DialogProps } from "../ui/Dialogs.tsx";
 import { useDownload } from "./use-download.ts";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 
 /** What can be done with a prediction that has ended: download, hide, delete. */
 export function TakeMenu({ prediction, title }: { prediction: Prediction; title: string }) {

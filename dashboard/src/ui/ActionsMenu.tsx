@@ -1,6 +1,6 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { type ComponentProps, Fragment, type ReactNode, useRef, useState } from "react";
-import { type Icon, IconDots, IconPencil, IconTrash } from "./icons.tsx";
+import { type Icon, IconDots, IconPencil, IconTrash } from "./Icons.tsx";
 import { type DialogProps, useLast } from "./dialog-focus.ts";
 import { type Saving, TitleDialog } from "./Dialogs.tsx";
 

@@ -1,9 +1,9 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { BusyButton } from "./buttons.tsx";
+import { BusyButton } from "./Buttons.tsx";
 import { titleProblem } from "./errors.ts";
-import { ErrorNotice } from "./notices.tsx";
+import { ErrorNotice } from "./Notices.tsx";
 import { type DialogProps, focusOnMount, KeepFocus, useModal } from "./dialog-focus.ts";
 
 export type { DialogProps } from "./dialog-focus.ts";

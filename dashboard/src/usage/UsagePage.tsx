@@ -4,8 +4,8 @@ import type { Step, Usage } from "../../../client/index.ts";
 import { STEP_NAME } from "../takes/status-words.ts";
 import { exactTime } from "../ui/format-time.ts";
 import { balanceWords, dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
-import { CreditLink } from "../ui/notices.tsx";
-import { PageHead, Panel, Unread } from "../ui/page-parts.tsx";
+import { CreditLink } from "../ui/Notices.tsx";
+import { PageHead, Panel, Unread } from "../ui/PageParts.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 import { useTitles, useUsage } from "./use-usage.ts";
 

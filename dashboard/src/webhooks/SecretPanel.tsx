@@ -4,13 +4,13 @@ import { useState } from "react";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
-import { IconEye, IconEyeOff } from "../ui/icons.tsx";
-import { Panel } from "../ui/page-parts.tsx";
+import { IconEye, IconEyeOff } from "../ui/Icons.tsx";
+import { Panel } from "../ui/PageParts.tsx";
 import { type DialogProps, FormDialog, useDialog, useTyped } from "../ui/Dialogs.tsx";
 import { exactTime } from "../ui/format-time.ts";
-import { HowToVerify, SecretText } from "./secret-text.tsx";
-import { SmallButton } from "../ui/buttons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { HowToVerify, SecretText } from "./SecretText.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 
 /** Shows the secret, which is read on request and dropped when hidden. */
 export function SecretPanel({ webhookId }: { webhookId: string }) {

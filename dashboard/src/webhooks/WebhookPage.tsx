@@ -4,8 +4,8 @@ import { useNavigate, useParams } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
 import { forget } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
-import { IconTrash } from "../ui/icons.tsx";
-import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
+import { IconTrash } from "../ui/Icons.tsx";
+import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/PageParts.tsx";
 import { DeleteDialog, useDialog } from "../ui/Dialogs.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
@@ -14,9 +14,9 @@ import { TroubleNotice, useChangeWebhook } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
-import { BusyButton, SmallButton } from "../ui/buttons.tsx";
+import { BusyButton, SmallButton } from "../ui/Buttons.tsx";
 import { isRefusal, unlessGone } from "../ui/errors.ts";
-import { ErrorNotice, notify } from "../ui/notices.tsx";
+import { ErrorNotice, notify } from "../ui/Notices.tsx";
 
 export default function WebhookPage() {
   const { webhookId = "" } = useParams();

@@ -1,9 +1,9 @@
 import { Accordion, Button, Group, NativeSelect, SegmentedControl, Stack, VisuallyHidden } from "@mantine/core";
 import { useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
-import { SmallButton } from "../../ui/buttons.tsx";
-import { IconHistory, IconInbox } from "../../ui/icons.tsx";
-import { EmptyState, LoadMore, Panel, Unread } from "../../ui/page-parts.tsx";
+import { SmallButton } from "../../ui/Buttons.tsx";
+import { IconHistory, IconInbox } from "../../ui/Icons.tsx";
+import { EmptyState, LoadMore, Panel, Unread } from "../../ui/PageParts.tsx";
 import { movesFocus } from "../../ui/dialog-focus.ts";
 import { useDialog } from "../../ui/Dialogs.tsx";
 import { EVENT_CHOICES } from "../webhook-settings.ts";

@@ -1,13 +1,13 @@
 import { Group, Loader, Stack, Text } from "@mantine/core";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
-import { IconSend } from "../../ui/icons.tsx";
+import { IconSend } from "../../ui/Icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import { useOnce } from "../../queries/use-once.ts";
 import { isGone, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryItem.tsx";
-import { BusyButton } from "../../ui/buttons.tsx";
+import { BusyButton } from "../../ui/Buttons.tsx";
 import { FormDialog, useDialog } from "../../ui/Dialogs.tsx";
 
 export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {

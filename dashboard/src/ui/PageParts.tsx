@@ -3,10 +3,10 @@ import { useDocumentTitle } from "@mantine/hooks";
 import type { UseInfiniteQueryResult } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useId } from "react";
 import { Link } from "react-router";
-import { BusyButton } from "./buttons.tsx";
+import { BusyButton } from "./Buttons.tsx";
 import classes from "./facts.module.css";
-import { type Icon, IconArrowLeft, IconMapSearch } from "./icons.tsx";
-import { ErrorNotice } from "./notices.tsx";
+import { type Icon, IconArrowLeft, IconMapSearch } from "./Icons.tsx";
+import { ErrorNotice } from "./Notices.tsx";
 
 type Props = { title: string; text?: string | undefined; actions?: ReactNode };
 

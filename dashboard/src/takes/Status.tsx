@@ -10,7 +10,7 @@ import {
   IconClockHour4,
   IconLoader2,
   IconX,
-} from "../ui/icons.tsx";
+} from "../ui/Icons.tsx";
 import { costWords } from "./cost-words.ts";
 import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";

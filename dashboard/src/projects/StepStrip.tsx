@@ -8,7 +8,7 @@ import { setupOf } from "../step-settings/step-setup.ts";
 import { Sources } from "../takes/Sources.tsx";
 import { PLAYING_ORDER } from "../takes/status-words.ts";
 import classes from "../takes/strip.module.css";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 import { useLast } from "../ui/dialog-focus.ts";
 import { StepCard } from "./StepCard.tsx";
 import { isMadeFrom, useNextVideo } from "./use-next-video.ts";

@@ -11,7 +11,7 @@ import type { Plan } from "../step-settings/use-plan.ts";
 import { frameOf, isUpload } from "../takes/input-words.ts";
 import { nounOf, STEP_NAME } from "../takes/status-words.ts";
 import type { TakesProps } from "../takes/use-takes.ts";
-import { notify } from "../ui/notices.tsx";
+import { notify } from "../ui/Notices.tsx";
 
 type Selected = Partial<Record<Step, string | null>>;
 type Page = Omit<TakesProps, "onReuse"> & { plan: Plan; prompt: string };
