@@ -24,7 +24,7 @@ export function ElementDialog({ film, beside, element, ...opened }: Props) {
   const [typed, set, dialog] = useTyped<Partial<ElementFields>>({}, opened);
   const { kind, name, text, imagePaths } = { ...(element ?? NOTHING), ...typed };
   const saving = useSaveElement(element, film ?? null, dialog.onClose);
-  const isTaken = beside.some(
+  const isNameUsed = beside.some(
     (other) => other.elementId !== element?.elementId && other.name.toLowerCase() === name.trim().toLowerCase(),
   );
   return (
@@ -34,13 +34,13 @@ export function ElementDialog({ film, beside, element, ...opened }: Props) {
       failed="Could not save the element"
       {...dialog}
       saving={saving}
-      canSubmit={name.trim() !== "" && !isTaken}
+      canSubmit={name.trim() !== "" && !isNameUsed}
       onSubmit={() => saving.mutate({ kind, name: name.trim(), text, imagePaths })}
     >
       <TextInput
         label="Name"
         description="Write @ and this name in a prompt to use it."
-        error={isTaken && "Another element has this name."}
+        error={isNameUsed && "Another element has this name."}
         data-autofocus
         maxLength={60}
         value={name}

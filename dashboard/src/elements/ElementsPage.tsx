@@ -43,7 +43,7 @@ export default function ElementsPage() {
         {elements.data?.map((element) => (
           <Card component="li" key={element.elementId} withBorder padding="sm" style={{ overflow: "visible" }}>
             <ElementRow element={element} beside={[]}>
-              {films && shots && <Uses of={usesOf(element.elementId)} />}
+              {films && shots && <Uses uses={usesOf(element.elementId)} />}
             </ElementRow>
           </Card>
         ))}
@@ -55,10 +55,10 @@ export default function ElementsPage() {
 
 type Use = { to: string; title: string };
 
-const Uses = ({ of }: { of: Use[] }) => (
+const Uses = ({ uses }: { uses: Use[] }) => (
   <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-    {of.length === 0 ? "Not used yet" : "Used in "}
-    {of.map(({ to, title }, at) => (
+    {uses.length === 0 ? "Not used yet" : "Used in "}
+    {uses.map(({ to, title }, at) => (
       <Fragment key={to}>
         {at > 0 && ", "}
         <Anchor component={Link} to={to} inherit>

@@ -39,7 +39,7 @@ export default function FilmsPage() {
       {list.data?.map((film) => (
         <FilmCard key={film.filmId} film={film} />
       ))}
-      <LoadMore of={list} />
+      <LoadMore query={list} />
       <TitleDialog noun="film" {...creating.dialog} saving={create} onSubmit={create.mutate} />
     </ListPage>
   );

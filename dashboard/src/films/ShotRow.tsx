@@ -82,7 +82,7 @@ export function ShotRow({ order, onPlay, ...place }: Props) {
 
 function ShotHead({ shot, at, shots, order }: Place & { order: ShotOrder }) {
   const { projectId, title } = shot;
-  const handle = useDrag((state) => order.follow(at, state));
+  const handle = useDrag((state) => order.onDrag(at, state));
   // Not disabled: a button would lose the keyboard focus.
   const mover = (Mark: Icon, where: string, to: number) => (
     <ActionIcon

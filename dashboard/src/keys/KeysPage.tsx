@@ -34,7 +34,7 @@ export default function KeysPage() {
     >
       <Stack component="ul" gap="xs" className="plain-list" aria-label="Keys">
         {keys.data?.map((one) => (
-          <KeyCard key={one.keyId} of={one} />
+          <KeyCard key={one.keyId} {...one} />
         ))}
       </Stack>
       {keys.data !== undefined && !isEmpty && (
@@ -47,8 +47,7 @@ export default function KeysPage() {
   );
 }
 
-function KeyCard({ of: one }: { of: Key }) {
-  const { keyId, name, may, dayLimitMicros, createdAt, expiresAt, lastUsedAt } = one;
+function KeyCard({ keyId, name, may, dayLimitMicros, createdAt, expiresAt, lastUsedAt }: Key) {
   const revoking = useDialog();
   const isOver = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   return (
@@ -84,12 +83,12 @@ function KeyCard({ of: one }: { of: Key }) {
           </SmallButton>
         )}
       </Group>
-      <RevokeKey of={one} {...revoking.dialog} />
+      <RevokeKey {...{ keyId, name }} {...revoking.dialog} />
     </Card>
   );
 }
 
-function RevokeKey({ of: { keyId, name }, ...opened }: DialogProps & { of: Key }) {
+function RevokeKey({ keyId, name, ...opened }: DialogProps & Pick<Key, "keyId" | "name">) {
   const keyframe = useKeyframe();
   const revoke = useMutation({
     mutationFn: async () => void (await keyframe.keys.revoke(keyId).catch(unlessGone)),

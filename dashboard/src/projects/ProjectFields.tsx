@@ -29,7 +29,7 @@ export function ReferenceImage({ project }: { project: ProjectWithPredictions })
   );
 }
 
-/** The aspect ratio of all steps of a project: a choice of those that its models take. */
+/** The aspect ratio of all steps of a project: a choice of those that its models accept. */
 export function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project }) {
   const models = Object.values(useModels()).flat();
   const change = useChangeProject(projectId);

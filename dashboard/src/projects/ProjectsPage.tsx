@@ -62,7 +62,7 @@ export default function ProjectsPage() {
           />
         )}
         {projects !== undefined && projects.length > 0 && <Cards projects={projects} />}
-        {!isSearching && <LoadMore of={list} label={isNothing ? "Search on" : "Load more"} />}
+        {!isSearching && <LoadMore query={list} label={isNothing ? "Search on" : "Load more"} />}
       </Stack>
       <NewProject {...creating.dialog} />
     </>

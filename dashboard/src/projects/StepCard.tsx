@@ -53,7 +53,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
       className={classes.step}
       data-step={step}
       aria-labelledby={`step-${step}`}
-      onFocus={() => view.step !== step && view.look({ step })}
+      onFocus={() => view.step !== step && view.show({ step })}
     >
       <div className={classes.film}>
         <StepScreen

@@ -17,7 +17,7 @@ export type StepOptions = NonNullable<ShotPlan["video"]> & {
   elements?: UsedElement[] | null | undefined;
 };
 
-/** A field that was changed here; without a value, its choice was taken back. */
+/** A field that was changed here; without a value, its choice was removed. */
 export type Edit = { step: Step; field: keyof StepOptions; value?: StepOptions[keyof StepOptions] };
 
 export const NO_EDITS: Edit[] = [];

@@ -23,7 +23,7 @@ type Props = {
   onChange: (changed: StepOptions) => void;
 };
 
-/** The settings of a step, made from what its model takes. Closed, one line says what is set. */
+/** The settings of a step, made from what its model accepts. Closed, one line says what is set. */
 export function StepSettings(props: Props) {
   const { setup, onChange } = props;
   const { step, options, model } = setup;
@@ -132,7 +132,7 @@ function FrameChoices(props: OfModel) {
   const { step, options, needsFirstFrame, usesFirstFrame, hasLastFrame, usesLastFrame } = setup;
   const { firstFrame, lastFrame, referenceImages } = model.controls;
   const isChosen = (role: FrameRole) => frameOf(options, role) !== null;
-  if (step === "last-frame" && isChosen("firstFrame")) return <OwnFrame {...props} of="firstFrame" />;
+  if (step === "last-frame" && isChosen("firstFrame")) return <OwnFrame {...props} frame="firstFrame" />;
   if (step !== "video") return null;
 
   const continues = options.continuesPreviousShot === true;
@@ -169,8 +169,8 @@ function FrameChoices(props: OfModel) {
       )}
       {usesFirstFrame && (
         <Group align="flex-start">
-          {!continues && <OwnFrame {...props} of="firstFrame" />}
-          {(lastFrame !== undefined || isChosen("lastFrame")) && <OwnFrame {...props} of="lastFrame" />}
+          {!continues && <OwnFrame {...props} frame="firstFrame" />}
+          {(lastFrame !== undefined || isChosen("lastFrame")) && <OwnFrame {...props} frame="lastFrame" />}
         </Group>
       )}
       {hasLastFrame && (usesFirstFrame || usesLastFrame) && (
@@ -187,17 +187,17 @@ function FrameChoices(props: OfModel) {
 }
 
 /** An image in place of the project's frame. */
-function OwnFrame({ setup, project, onChange, of: role }: Props & { of: FrameRole }) {
-  const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
+function OwnFrame({ setup, project, onChange, frame }: Props & { frame: FrameRole }) {
+  const name = STEP_NAME[frame === "firstFrame" ? "first-frame" : "last-frame"];
   return (
     <ImageField
       project={project}
       label={name}
       noun={name.toLowerCase()}
       addLabel="Use an image"
-      images={[frameOf(setup.options, role)].filter((frame) => frame !== null)}
+      images={[frameOf(setup.options, frame)].filter((image) => image !== null)}
       max={1}
-      onChange={([image]) => onChange(fieldsOf(role, image))}
+      onChange={([image]) => onChange(fieldsOf(frame, image))}
     />
   );
 }

@@ -36,7 +36,7 @@ export function AboutTake({ project, prediction, other, lines, selection, onReus
     <Stack gap={4} miw={0}>
       <PredictionState prediction={prediction} isCanceling={false} />
       {error !== null && <Text size="xs">{error.message}</Text>}
-      <Facts of={Object.fromEntries(facts)} />
+      <Facts facts={Object.fromEntries(facts)} />
       <Outdated project={project} prediction={prediction} />
       <Group gap="xs" mt={4}>
         {output !== null && (

@@ -69,12 +69,12 @@ function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode 
   const [isPlaying, setPlaying] = useState(false);
   const length = Math.max(...takes.map(({ output }) => output?.durationSeconds ?? 0));
   const videos = () => [...(box.current?.querySelectorAll("video") ?? [])];
-  const put = (video: HTMLVideoElement, to: number) => {
+  const moveTo = (video: HTMLVideoElement, to: number) => {
     video.currentTime = Number.isNaN(video.duration) ? to : Math.min(to, video.duration);
   };
   const seek = (to: number) => {
     setAt(to);
-    for (const video of videos()) put(video, to);
+    for (const video of videos()) moveTo(video, to);
   };
   const toggle = () => {
     setPlaying(!isPlaying);
@@ -84,19 +84,19 @@ function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode 
       else video.play().catch(() => setPlaying(false)); // paused meanwhile, or without its file
     }
   };
-  const follow = () => {
+  const keepInStep = () => {
     const [leader, ...others] = videos().toSorted((one, other) => other.duration - one.duration);
     if (leader === undefined || leader.paused) return;
     setAt(leader.currentTime);
     for (const video of others) {
       const to = Math.min(leader.currentTime, video.duration);
-      if (Math.abs(video.currentTime - to) > APART_S) put(video, to);
+      if (Math.abs(video.currentTime - to) > APART_S) moveTo(video, to);
     }
   };
-  const ended = () => videos().every((video) => video.ended) && setPlaying(false);
+  const stopAtEnd = () => videos().every((video) => video.ended) && setPlaying(false);
   return (
     <>
-      <div className={classes.takes} data-two ref={box} onTimeUpdateCapture={follow} onEndedCapture={ended}>
+      <div className={classes.takes} data-two ref={box} onTimeUpdateCapture={keepInStep} onEndedCapture={stopAtEnd}>
         {children}
       </div>
       <Group className={`${screen.hint} ${classes.player}`} wrap="nowrap">

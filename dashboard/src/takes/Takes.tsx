@@ -42,7 +42,7 @@ export function Takes({ project, selection, view, step }: TakesProps & { step: S
         size="compact-sm"
         aria-label={`All takes: ${name}`}
         aria-haspopup="dialog"
-        onClick={() => view.look({ step, takes: step })}
+        onClick={() => view.show({ step, takes: step })}
       >
         All takes
       </SmallButton>

@@ -31,7 +31,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
   const all = list.data;
   const chosen = all?.find(({ predictionId }) => predictionId === chosenId) ?? all?.[0];
   const differencesOf = useDifferences(all ?? []);
-  const press = (take: Prediction) => {
+  const choose = (take: Prediction) => {
     setChosenId(take.predictionId);
     if (marked === null || take.output === null || take.predictionId === marked.predictionId) return;
     setMarked(null);
@@ -60,7 +60,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
                   isSelected={isUsed(project, take)}
                   prompt={take.input.prompt}
                 />
-                <UnstyledButton className={link.cover} aria-pressed={take === chosen} onClick={() => press(take)}>
+                <UnstyledButton className={link.cover} aria-pressed={take === chosen} onClick={() => choose(take)}>
                   <Text span size="xs" lineClamp={2} mt={6}>
                     <Time iso={take.createdAt} />
                     {[...stateWords(take), ...differencesOf(take)].map((words) => ` · ${words}`)}
@@ -83,7 +83,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
           {marked !== null && "Choose a second take to compare."}
         </Text>
         {all?.length === 0 && <Text size="sm">No takes.{!withHidden && " Hidden takes are not shown."}</Text>}
-        <LoadMore of={list} />
+        <LoadMore query={list} />
         {all !== undefined && (
           <Checkbox
             size="xs"

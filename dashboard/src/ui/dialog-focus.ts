@@ -26,14 +26,14 @@ function useOpened(isOpen: boolean): boolean {
 
 /** The dialogs that are open, the latest last. */
 let dialogs: symbol[] = [];
-const followers = new Set<() => void>();
+const listeners = new Set<() => void>();
 const changeDialogs = (changed: symbol[]) => {
   dialogs = changed;
-  for (const follow of followers) follow();
+  for (const listener of listeners) listener();
 };
-const followDialogs = (follow: () => void) => {
-  followers.add(follow);
-  return () => followers.delete(follow);
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 };
 
 /** Whether a dialog is the latest that is open. Only that one may close on Escape: each listens to the whole page. */
@@ -44,7 +44,7 @@ function useIsOnTop(isOpen: boolean): boolean {
     changeDialogs([...dialogs, id]);
     return () => changeDialogs(dialogs.filter((other) => other !== id));
   }, [id, isOpen]);
-  return useSyncExternalStore(followDialogs, () => dialogs.at(-1) === id);
+  return useSyncExternalStore(subscribe, () => dialogs.at(-1) === id);
 }
 
 /** What a modal or a drawer needs to return the focus, and to close on Escape only if it is the latest. */

@@ -109,7 +109,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             ))}
           </Accordion>
         )}
-        <LoadMore of={deliveries} />
+        <LoadMore query={deliveries} />
       </Stack>
       <RecoverDialog webhook={webhook} {...recovery.dialog} />
     </Panel>

@@ -101,7 +101,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
       </Group>
       <ErrorNotice title="Could not send again" error={redeliver.error} />
       <Facts
-        of={{
+        facts={{
           "webhook-id": <code>{eventId}</code>,
           Project: projectId && (projectTitle === null ? "deleted" : project),
           Prediction: predictionId && <code>{predictionId}</code>,
