@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } from "../../../client/index.ts";
 import { continuesPrevious } from "../queries/film-queries.ts";
-import { useOnce } from "../queries/use-once.ts";
+import { type Once, useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
@@ -175,7 +175,7 @@ const quotes = new WeakMap<object, FilmEstimate>();
 async function startAtPrice(
   keyframe: KeyframeClient,
   { filmId, step, body, atMostMicros }: Start,
-  once: { idempotencyKey: string },
+  once: Once,
 ): Promise<Prediction[]> {
   if (atMostMicros === null) return (await keyframe.films.generate(filmId, step, body, once)).predictions;
   const priced = quotes.get(once) ?? (await keyframe.films.estimate(filmId, step, body, { quote: true }));
