@@ -58,7 +58,8 @@ function DeleteElement({ element, ...opened }: DialogProps & { element: Element 
   const removal = useDeleteLater({ id, title, remove: (last) => last.elements.delete(id) }, opened.onClose);
   return (
     <DeleteDialog {...opened} noun="element" removal={removal}>
-      “{title}” will be deleted, from every film. What was made with it stays. You can undo it for ten seconds.
+      “{title}” will be deleted and removed from every film. Takes made with it are kept. You can undo it for ten
+      seconds.
     </DeleteDialog>
   );
 }

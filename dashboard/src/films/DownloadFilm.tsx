@@ -94,7 +94,7 @@ export function DownloadFilm({ film, isOpen, onClose }: DialogProps & { film: Fi
           <Radio
             value="mp4"
             label="One MP4"
-            description="Made in this browser, in the size of the first shot. If your browser can't encode AAC, the sound will be Opus, which some players can't play."
+            description="Made in this browser, at the size of the first shot. If your browser can't encode AAC, the sound will be Opus, which some players can't play."
           />
           <Radio value="zip" label="A zip of the shots" description="With the ffmpeg command that joins them." />
         </Stack>

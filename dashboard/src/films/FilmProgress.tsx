@@ -60,9 +60,9 @@ function CancelDialog({ running, isOpen, onClose }: DialogProps & { running: Sho
   const cancel = useCancel();
   return (
     <FormDialog
-      title="Cancel what is under way?"
+      title="Cancel what is running?"
       submit={`Cancel ${runningWords(running)}`}
-      cancel="Keep them"
+      cancel="Keep running"
       failed="Could not cancel"
       isHarmful
       isOpen={isOpen && running.length > 0}

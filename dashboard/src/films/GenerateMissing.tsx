@@ -46,7 +46,7 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
     const notes = {
       error: one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message,
       leftOutToo: isLeftOutToo ? `It continues shot ${at}, which is left out.` : undefined,
-      again: take && (take.outdated ? "Outdated. " : `Generated again because shot ${at} is. `),
+      again: take && (take.outdated ? "Outdated. " : `Regenerated because shot ${at} is regenerated. `),
       start: continues ? `It starts where shot ${at} ends${previous ? ", once that is generated" : ""}.` : "",
     };
     listed.push({

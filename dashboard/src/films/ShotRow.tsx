@@ -141,7 +141,7 @@ function BrokenJoin({ shot, at, shots, known, first }: Place & { known: Known; f
   if (!isOfOther || previous === undefined || endOf(previous) === first) return null;
   return (
     <Text size="sm" mt={6}>
-      It does not start where shot {at} ends. Generate its video again to join them.
+      The video does not start where shot {at} ends. Generate it again to join them.
     </Text>
   );
 }

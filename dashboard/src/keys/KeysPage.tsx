@@ -29,7 +29,7 @@ export default function KeysPage() {
       empty={{
         Icon: IconKey,
         title: "No keys yet",
-        text: "Create one for Claude Code, Cursor, VS Code, Codex or your own script. You get the lines to paste there.",
+        text: "Create one for Claude Code, Cursor, VS Code, Codex or your own script. You then get the lines to paste into it.",
       }}
     >
       <Stack component="ul" gap="xs" className="plain-list" aria-label="Keys">
@@ -96,7 +96,7 @@ function RevokeKey({ keyId, name, ...opened }: DialogProps & Pick<Key, "keyId" |
   });
   return (
     <DeleteDialog verb="Revoke" noun="key" {...opened} removal={revoke}>
-      Requests with “{name}” will be refused. Takes that it has started continue.
+      Requests with “{name}” will be refused. Takes it has started will continue.
     </DeleteDialog>
   );
 }

@@ -65,7 +65,7 @@ export function NewKey(opened: DialogProps) {
       {may !== "read" && (
         <NumberInput
           label="Daily spending limit, in US dollars"
-          description="Within your budget. Empty: no limit of its own."
+          description="Counts within your budget. Leave empty for no separate limit."
           min={0}
           max={MOST_DOLLARS}
           decimalScale={2}
@@ -123,7 +123,7 @@ function connectLines(functionsUrl: string, key: string): Record<string, Lines> 
       text: json({ servers: { keyframe: { type: "http", url, headers } } }),
     },
     Codex: {
-      where: "In a terminal; put the first line into your shell's profile, too:",
+      where: "In a terminal. Also add the first line to your shell's profile:",
       text: `export KEYFRAME_KEY=${key}\ncodex mcp add keyframe --url ${url} --bearer-token-env-var KEYFRAME_KEY`,
     },
     curl: {

@@ -61,7 +61,7 @@ export function CastChoice({ project }: { project: Project }) {
   if (ofFilm.length === 0) return null;
   const choices = [
     { value: "film", label: ofFilm.map(({ name }) => name).join(", ") },
-    { value: "named", label: "Only by @name" },
+    { value: "named", label: "Only @mentioned" },
   ];
   const own = { value: "own", label: `${elementIds?.length} of its own` };
   const value = elementIds === null ? "film" : elementIds.length === 0 ? "named" : "own";

@@ -62,7 +62,7 @@ export default function ProjectsPage() {
           />
         )}
         {projects !== undefined && projects.length > 0 && <Cards projects={projects} />}
-        {!isSearching && <LoadMore query={list} label={isNothing ? "Search on" : "Load more"} />}
+        {!isSearching && <LoadMore query={list} label={isNothing ? "Keep searching" : "Load more"} />}
       </Stack>
       <NewProject {...creating.dialog} />
     </>
@@ -113,7 +113,7 @@ function Cards({ projects }: { projects: ListedProject[] }) {
 }
 
 const A_PAGE = 24;
-/** Empty pages of a search before it waits for “Search on”: each costs the database a walk through thousands of projects. */
+/** Empty pages of a search before it waits for “Keep searching”: each costs the database a walk through thousands of projects. */
 const PAGES_WITHOUT_ASKING = 4;
 /** Per page shown, because each refresh reads all of them. */
 const WHILE_RUNNING_MS = 3_000;

@@ -85,7 +85,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
           <MadeFrom
             project={project}
             prediction={shown}
-            label={isEarlier(latest, shown) ? `Shown ${nounOf(step)} made from` : "Made from"}
+            label={isEarlier(latest, shown) ? `The ${nounOf(step)} shown was made from` : "Made from"}
           />
         )}
         {children}

@@ -42,7 +42,7 @@ export function useReuse({ project, selection, view, plan, prompt }: Page): (tak
       const read = () => queries.fetchQuery(predictionQuery(services, frame)).catch(() => undefined);
       const source = isUpload(frame) ? undefined : await read();
       if (source === null) {
-        deleted.push(`its ${name}, which is deleted`);
+        deleted.push(`its ${name}, which was deleted`);
         continue;
       }
       const isOfProject = source?.projectId === project.projectId && source.step === step;

@@ -89,7 +89,7 @@ function StepPrompt({ setup: { options, model }, project, cast, onChange }: Prop
       />
       {elements != null && (elements.length > 0 || project.filmId !== null) && (
         <Group gap="xs">
-          <Text size="xs">As in that take: {elements.map(({ name }) => name).join(", ") || "no elements"}.</Text>
+          <Text size="xs">Elements of the reused take: {elements.map(({ name }) => name).join(", ") || "none"}.</Text>
           <SmallButton onClick={() => onChange(withoutElements(options))}>Use the current cast</SmallButton>
         </Group>
       )}
@@ -205,10 +205,10 @@ function OwnFrame({ setup, project, onChange, frame }: Props & { frame: FrameRol
 function ReferenceChoice({ setup, model, project, onChange }: OfModel) {
   const { references, mostReferences: most, usesFirstFrame } = setup;
   if (most === 0 && references.length === 0) return null;
-  const ofProject = project.referenceImagePath;
+  const own = project.referenceImagePath;
   const change = (paths: string[]) => onChange({ referenceImagePaths: paths });
-  const taken =
-    most > 0 ? `only ${most} of these images` : `no reference images${usesFirstFrame ? " beside the first frame" : ""}`;
+  const accepted =
+    most > 0 ? `only ${most} of these images` : `no reference images${usesFirstFrame ? " with a first frame" : ""}`;
   return (
     <>
       <ImageField
@@ -220,14 +220,14 @@ function ReferenceChoice({ setup, model, project, onChange }: OfModel) {
         max={most}
         onChange={change}
       >
-        {ofProject !== null && !references.includes(ofProject) && (
-          <SmallButton onClick={() => change([ofProject, ...references])}>Use the {projectNoun(project)}'s</SmallButton>
+        {own !== null && !references.includes(own) && (
+          <SmallButton onClick={() => change([own, ...references])}>Use the {projectNoun(project)}'s image</SmallButton>
         )}
       </ImageField>
       <EarlierPictures project={project} images={references} max={most} onChange={change} />
       {references.length > most && (
         <Text size="xs">
-          {model.label} takes {taken}.
+          {model.label} accepts {accepted}.
         </Text>
       )}
     </>

@@ -111,7 +111,7 @@ const UNITS: Record<Model["prices"][number]["metric"], string> = {
   run: "a run",
   image: "an image",
   output_second: "a second",
-  input_megapixel: "a megapixel given",
+  input_megapixel: "an input megapixel",
   output_megapixel: "a megapixel",
   hardware_second: "a second of computing",
 };

@@ -90,7 +90,7 @@ function PredictionClock({ prediction: { createdAt, startedAt, completedAt } }: 
   const length = clockTime(end - Date.parse(startedAt ?? createdAt));
   return (
     <span style={{ fontVariantNumeric: "tabular-nums" }} role="timer" aria-live="off">
-      {completedAt === null ? length : startedAt === null ? "not begun" : `took ${length}`}
+      {completedAt === null ? length : startedAt === null ? "not started" : `took ${length}`}
     </span>
   );
 }

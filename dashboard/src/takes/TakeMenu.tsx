@@ -44,7 +44,7 @@ function DeleteTake({ prediction, title, ...opened }: DialogProps & { prediction
   return (
     <DeleteDialog {...opened} noun="take" removal={removal}>
       {output === null ? "It" : "It and its file"} will be deleted. You can undo it for ten seconds.
-      {output !== null && step !== "video" && " Videos made from it stay."}
+      {output !== null && step !== "video" && " Videos made from it are kept."}
     </DeleteDialog>
   );
 }

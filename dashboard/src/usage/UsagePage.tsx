@@ -40,7 +40,7 @@ export default function UsagePage() {
                 value={month}
                 onChange={({ currentTarget }) => setMonth(currentTarget.value)}
               />
-              <SegmentedControl aria-label="Sums by" data={[...GROUPS]} value={groupBy} onChange={setGroupBy} />
+              <SegmentedControl aria-label="Group by" data={[...GROUPS]} value={groupBy} onChange={setGroupBy} />
             </Group>
           }
         >
@@ -52,7 +52,7 @@ export default function UsagePage() {
             )}
             {month === "" && usage.data.budgets.map((budget) => <Budget key={budget.period} {...budget} />)}
             {month === "" && usage.data.budgets.length === 0 && usage.data.balance === null && (
-              <Text size="sm">You have no budget of your own.</Text>
+              <Text size="sm">You have no personal budget.</Text>
             )}
             {usage.data.groups.length === 0 ? (
               <Text c="dimmed">No takes in this month.</Text>

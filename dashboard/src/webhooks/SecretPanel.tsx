@@ -72,7 +72,7 @@ function RotateDialog({ webhookId, onRotated, ...opened }: Props) {
   const done = rotate.data !== undefined && (
     <>
       <Text size="sm" role="status">
-        It signs all requests now.{" "}
+        The new secret now signs all requests.{" "}
         {rotate.variables === 0
           ? "The old secrets are revoked: your server rejects requests until it has this one."
           : `The old secret also signs for ${rotate.variables} hours: give your server the new one before then.`}
@@ -102,7 +102,7 @@ function RotateDialog({ webhookId, onRotated, ...opened }: Props) {
         max={MAX_HOURS}
         value={given}
         onChange={(event) => set({ given: event.currentTarget.value })}
-        error={isValid ? null : `A whole number from 0 to ${MAX_HOURS}.`}
+        error={isValid ? null : `Enter a whole number from 0 to ${MAX_HOURS}.`}
         data-autofocus
       />
       {isValid && !isAtOnce && (
@@ -114,8 +114,8 @@ function RotateDialog({ webhookId, onRotated, ...opened }: Props) {
       {isAtOnce && (
         <>
           <Text size="sm">
-            For a leaked secret. All old secrets are revoked now. Your server rejects requests until it has the new one,
-            and those events are retried later.
+            Use this for a leaked secret: all old secrets are revoked at once. Your server rejects requests until it has
+            the new one, and those events are retried later.
           </Text>
           <Checkbox
             label="Revoke every old secret now"

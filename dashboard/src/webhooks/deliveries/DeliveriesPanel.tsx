@@ -27,7 +27,7 @@ const STATUSES: Record<StatusChoice, [label: string, title: string, text: string
   exhausted: [
     "Failed",
     "No failed deliveries",
-    "Deliveries whose every attempt failed appear here. You can send them again.",
+    "Deliveries that failed at every attempt appear here. You can send them again.",
   ],
 };
 
@@ -39,8 +39,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const list = useRef<HTMLDivElement>(null);
   const recovery = useDialog();
   const deliveries = useDeliveries(webhook.webhookId, filter);
-  const { data: read } = deliveries;
-  const { rows: shown, newer, showNewer } = useFrozenList(read, open.length > 0);
+  const { rows: shown, newer, showNewer } = useFrozenList(deliveries.data, open.length > 0);
   return (
     <Panel
       title="Deliveries"
@@ -59,7 +58,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
               px="xs"
               onClick={() => {
                 showNewer();
-                setOpen(open.filter((id) => read?.some(({ deliveryId }) => deliveryId === id)));
+                setOpen(open.filter((id) => deliveries.data?.some(({ deliveryId }) => deliveryId === id)));
               }}
             >
               {newer} new
@@ -104,7 +103,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
                 webhook={webhook}
                 given={delivery}
                 isOpen={open.includes(delivery.deliveryId)}
-                hasLeft={read?.includes(delivery) === false}
+                hasLeft={deliveries.data?.includes(delivery) === false}
               />
             ))}
           </Accordion>
