@@ -39,7 +39,7 @@ export function projectMethods({ call }: Api) {
 
     eachPrediction: (projectId: string, query: QueryOf<"listPredictions"> = {}, options: CallOptions = {}) =>
       eachRow(
-        (...asked) => listPredictions(projectId, ...asked),
+        (...args) => listPredictions(projectId, ...args),
         (page) => page.predictions,
         query,
         options,

@@ -109,8 +109,8 @@ export class SharedReads<Data> {
   }
 
   /** Reads the shown resources again, or those whose key matches. */
-  readAgain(isWanted = (_key: string) => true): void {
-    for (const [key, read] of this.#reads) if (isWanted(key)) read.readAgain();
+  readAgain(matches = (_key: string) => true): void {
+    for (const [key, read] of this.#reads) if (matches(key)) read.readAgain();
   }
 
   subscribe(key: string, listener: () => void, before?: unknown): () => void {

@@ -71,10 +71,10 @@ export async function waitFor<State>(
     await clock.sleep(Math.min(pauseMs, Math.max(0, leftMs)), signal);
     if (pauseMs > leftMs) throw timeoutError(name, timeoutMs);
 
-    const askedMs = elapsedMs();
-    const longestHoldMs = Math.min(onProgress ? retryAfterMs : LONGEST_HOLD_S * 1000, timeoutMs - askedMs);
+    const sentMs = elapsedMs();
+    const longestHoldMs = Math.min(onProgress ? retryAfterMs : LONGEST_HOLD_S * 1000, timeoutMs - sentMs);
     const wait = etag === null || failures > 0 ? undefined : holdFor(longestHoldMs);
-    const limitMs = Math.min(requestTimeoutMs + 1000 * (wait ?? 0), Math.max(1000, timeoutMs - askedMs));
+    const limitMs = Math.min(requestTimeoutMs + 1000 * (wait ?? 0), Math.max(1000, timeoutMs - sentMs));
     let result: Outcome<State | undefined>;
     try {
       result = await poll({ etag, wait, limitMs, signal });
@@ -90,7 +90,7 @@ export async function waitFor<State>(
     seen = state ?? seen;
     etag = result.etag ?? (state ? null : etag);
     retryAfterMs = pauseOf(result.retryAfterSeconds);
-    if (waited) pauseMs = change === "status" ? 0 : Math.max(0, retryAfterMs - (elapsedMs() - askedMs));
+    if (waited) pauseMs = change === "status" ? 0 : Math.max(0, retryAfterMs - (elapsedMs() - sentMs));
     else pauseMs = retryAfterMs * (1 + random() * 0.1);
     if (seen && change) onProgress?.(seen);
   }

@@ -36,7 +36,7 @@ export function webhookMethods({ call }: Api) {
 
     eachDelivery: (webhookId: string, query: QueryOf<"listDeliveries"> = {}, options: CallOptions = {}) =>
       eachRow(
-        (...asked) => deliveries(webhookId, ...asked),
+        (...args) => deliveries(webhookId, ...args),
         (page) => page.deliveries,
         query,
         options,

@@ -47,8 +47,8 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
   let aheadMs = 0;
   let loggedAheadMs = 0;
 
-  function setClock(asked: number, database: Date): void {
-    aheadMs = (asked + Date.now()) / 2 - database.getTime();
+  function setClock(sentAt: number, database: Date): void {
+    aheadMs = (sentAt + Date.now()) / 2 - database.getTime();
     if (Math.abs(aheadMs - loggedAheadMs) < CLOCK_DIFFERS_MS) return;
     loggedAheadMs = aheadMs;
     log.warn("clock_differs", { aheadSeconds: Math.round(aheadMs / 1_000) });
@@ -56,9 +56,9 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
 
   async function describe({ setting, call }: Way): Promise<Description> {
     try {
-      const asked = Date.now();
+      const sentAt = Date.now();
       const answer = description.parse(await call("describe_database", { process_version: SCHEMA_VERSION }));
-      setClock(asked, answer.now);
+      setClock(sentAt, answer.now);
       requireVersion(answer);
       return answer;
     } catch (error) {

@@ -41,7 +41,7 @@ async function main(): Promise<number> {
   const log = createLog({ function: "keyframe-worker" });
   exitOnUnexpected((error) => log.error("unexpected_error", { reason: describeError(error) }));
   const stop = stopSignals();
-  exitWhenAskedAgain(stop);
+  exitOnSecondSignal(stop);
 
   const ends: (() => Promise<void>)[] = [];
   const ways: Way[] = [];
@@ -93,14 +93,14 @@ async function main(): Promise<number> {
   return 0;
 }
 
-function exitWhenAskedAgain(stop: AbortSignal): void {
-  let askedAt = Number.POSITIVE_INFINITY;
+function exitOnSecondSignal(stop: AbortSignal): void {
+  let signaledAt = Number.POSITIVE_INFINITY;
   stop.addEventListener("abort", () => {
-    askedAt = performance.now();
+    signaledAt = performance.now();
   });
   for (const signal of Deno.build.os === "windows" ? (["SIGINT"] as const) : (["SIGINT", "SIGTERM"] as const)) {
     Deno.addSignalListener(signal, () => {
-      if (performance.now() - askedAt > AGAIN_AFTER_MS) Deno.exit(INTERRUPTED);
+      if (performance.now() - signaledAt > AGAIN_AFTER_MS) Deno.exit(INTERRUPTED);
     });
   }
 }

@@ -24,6 +24,9 @@ export async function serveHttp(handler: Handler, port: number): Promise<HttpSer
   });
   // As Cloudflare, behind which the provider is. After Node's 5 s a client would send on connections that are just being closed.
   server.keepAliveTimeout = 400_000;
+  // Otherwise a connection without a request gets a 408 after a minute. `fetch` opens some in advance, and would take it for the answer.
+  server.headersTimeout = 0;
+  server.requestTimeout = 0;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, "127.0.0.1", () => resolve());

@@ -67,7 +67,7 @@ export function createWebmReader(): VideoReader {
   /** Remaining bytes of the present element. */
   let left = 0;
   /** Bytes of the present element that are still to be kept. */
-  let wanted = 0;
+  let toKeep = 0;
   let position = 0;
   /** Where the segment ends; Infinity when it does not say it. */
   let end = Number.POSITIVE_INFINITY;
@@ -92,9 +92,9 @@ export function createWebmReader(): VideoReader {
       return;
     }
     left = element.size;
-    wanted = KEPT.includes(id) ? left : BLOCKS.includes(id) ? Math.min(left, BLOCK_HEADER_BYTES) : 0;
-    if (wanted <= MAX_HEADER_BYTES) return;
-    wanted = 0;
+    toKeep = KEPT.includes(id) ? left : BLOCKS.includes(id) ? Math.min(left, BLOCK_HEADER_BYTES) : 0;
+    if (toKeep <= MAX_HEADER_BYTES) return;
+    toKeep = 0;
     note = "header_too_large";
   }
 
@@ -107,8 +107,8 @@ export function createWebmReader(): VideoReader {
 
   function keep(part: Uint8Array): void {
     kept.add(part);
-    wanted -= part.byteLength;
-    if (wanted > 0) return;
+    toKeep -= part.byteLength;
+    if (toKeep > 0) return;
     const content = kept.take();
     if (id === ID.info) info ??= readInfo(content);
     else if (id === ID.tracks) tracks ??= readTracks(content);
@@ -135,7 +135,7 @@ export function createWebmReader(): VideoReader {
         }
         if (left > 0) {
           const part = chunk.subarray(offset, offset + Math.min(left, chunk.byteLength - offset));
-          if (wanted > 0) keep(part.subarray(0, wanted));
+          if (toKeep > 0) keep(part.subarray(0, toKeep));
           left -= part.byteLength;
           offset += part.byteLength;
           position += part.byteLength;

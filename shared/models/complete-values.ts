@@ -14,14 +14,14 @@ type ControlRules = {
  */
 export function completeValues(
   controls: Record<string, ControlRules>,
-  asked: Record<string, Value>,
+  requested: Record<string, Value>,
   used: string[],
 ): { values: Record<string, Value>; forced: Record<string, Value> } {
-  const values = { ...asked };
+  const values = { ...requested };
   const forced: Record<string, Value> = {};
   // Requested values come before defaults; among these, one that forces another comes first.
   const turnOf = ([name, { forces, forcesByValue }]: [string, ControlRules]) =>
-    used.includes(name) ? 0 : (name in asked ? 1 : 3) + (forces || forcesByValue ? 0 : 1);
+    used.includes(name) ? 0 : (name in requested ? 1 : 3) + (forces || forcesByValue ? 0 : 1);
   for (const [name, rules] of Object.entries(controls).toSorted((one, other) => turnOf(one) - turnOf(other))) {
     const value = values[name] ?? rules.default;
     if (value !== undefined) values[name] = value;

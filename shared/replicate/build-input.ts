@@ -19,7 +19,7 @@ export const modelSettings = z.object({
 export type ModelSettings = z.infer<typeof modelSettings>;
 
 /** A complete input, as Postgres keeps it, and the URLs of its images. */
-export type Wanted = {
+export type CompleteInput = {
   step: Step;
   input: Readonly<Record<string, unknown>>;
   files: { firstFrame: string | null; lastFrame: string | null; references: readonly string[] };
@@ -41,7 +41,7 @@ const isImplied = (name: string, value: unknown) => name === "aspectRatio" || (n
 
 /** The provider's input object for an input that Postgres has completed and checked (keyframe_private.resolve_input). */
 export function buildInput(
-  { step, input, files }: Wanted,
+  { step, input, files }: CompleteInput,
   { controls, fixed }: ModelSettings,
 ): Record<string, unknown> {
   // A last frame keeps the look of the first frame, which is the first of its references.

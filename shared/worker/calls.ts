@@ -33,11 +33,11 @@ export function createCalls({ load, isStaying, log, clock, limits }: CallsSettin
      * Null after a failure and a pause. Throws when another attempt makes no sense now.
      */
     async make<Answer>(ask: (lastMs: number) => Promise<Answer>, waitMs: number): Promise<Answer | null> {
-      const askedAt = clock.now();
+      const startedAt = clock.now();
       try {
         const answer = await ask(last.ms);
         failures = 0;
-        last = { endedAt: clock.now(), ms: Math.max(0, clock.now() - askedAt - waitMs) };
+        last = { endedAt: clock.now(), ms: Math.max(0, clock.now() - startedAt - waitMs) };
         logIfSlow(last);
         return answer;
       } catch (error) {

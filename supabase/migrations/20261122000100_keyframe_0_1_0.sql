@@ -1296,12 +1296,12 @@ create function keyframe_private.own_project(
   project uuid, versions timestamptz[] default null, missing text default 'You have no project with this projectId.')
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.projects;
+  requested keyframe.projects;
 begin
-  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  select p.* into requested from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('project', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('project', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_project(
@@ -1346,8 +1346,8 @@ create function keyframe.list_projects(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted integer := least(max_rows, 101);
-  looked_at integer := case when search = '' then wanted else 5000 end;
+  page_size integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then page_size else 5000 end;
   matches keyframe.projects[];
   searched_until json;
   refused keyframe_private.refusal;
@@ -1361,11 +1361,11 @@ begin
     ) l
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
-    limit wanted);
+    limit page_size);
   if with_predictions then
     rate := keyframe_private.acquire_more_tokens(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
-  if search <> '' and cardinality(matches) < wanted then
+  if search <> '' and cardinality(matches) < page_size then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
       where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
@@ -1393,12 +1393,12 @@ create function keyframe.read_project(project_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_project(project_id);
-  return json_build_object('project', to_json(wanted), 'rate', rate,
-    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'));
+  project := keyframe_private.own_project(project_id);
+  return json_build_object('project', to_json(project), 'rate', rate,
+    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[project]) s), '[]'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1437,15 +1437,15 @@ create function keyframe.delete_project(project_id uuid, versions timestamptz[] 
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
   -- Not one that is being deleted in parts: pruning holds its row.
   perform from keyframe.projects p
   where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null for update;
-  wanted := keyframe_private.own_project(project_id, versions);
-  delete from keyframe.projects p where p.id = wanted.id;
-  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+  project := keyframe_private.own_project(project_id, versions);
+  delete from keyframe.projects p where p.id = project.id;
+  return jsonb_build_object('project', to_jsonb(project), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -1470,12 +1470,12 @@ create function keyframe_private.own_film(
   film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.films;
+  requested keyframe.films;
 begin
-  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  select f.* into requested from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('film', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('film', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_film(
@@ -1533,15 +1533,15 @@ create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.films;
+  film keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_film(film_id);
-  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  film := keyframe_private.own_film(film_id);
+  shots := array(select p from keyframe.projects p where p.film_id = film.id order by p.film_position);
   rate := keyframe_private.acquire_more_tokens(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
-    'film', keyframe_private.film_json(wanted),
+    'film', keyframe_private.film_json(film),
     'shots', (
       select coalesce(json_agg(
         (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
@@ -1612,20 +1612,20 @@ create function keyframe.delete_film(film_id uuid, with_projects boolean default
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.films;
+  film keyframe.films;
   deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin
   perform from keyframe.films f where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id) for update;
-  wanted := keyframe_private.own_film(film_id, versions);
-  deleted := keyframe_private.film_json(wanted);
-  shots := keyframe_private.shots_of(wanted.id);
+  film := keyframe_private.own_film(film_id, versions);
+  deleted := keyframe_private.film_json(film);
+  shots := keyframe_private.shots_of(film.id);
   if with_projects then
     -- before they leave the film: require_frame sees that they are deleted
     perform from keyframe.projects p where p.id = any (shots) for update;
   end if;
-  delete from keyframe.films f where f.id = wanted.id;
+  delete from keyframe.films f where f.id = film.id;
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);
   end if;
@@ -1717,12 +1717,12 @@ create function keyframe_private.own_element(
   element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.elements;
+  requested keyframe.elements;
 begin
-  select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('element', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('element', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_element(
@@ -1812,13 +1812,13 @@ create function keyframe.delete_element(element_id uuid, versions timestamptz[] 
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.elements;
+  element keyframe.elements;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
-  wanted := keyframe_private.own_element(element_id, versions);
-  delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
+  element := keyframe_private.own_element(element_id, versions);
+  delete from keyframe.elements e where e.id = element.id;
+  return json_build_object('element', to_jsonb(element) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -2958,12 +2958,12 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
--- run can replace one whose cost is unknown.
-create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
+-- Whether a run can replace the requested one: the most that the provider bills and the most that the user pays are no higher. Any run can
+-- replace one whose cost is unknown.
+create function keyframe_private.costs_no_more(run keyframe_private.run_cost, requested keyframe_private.run_cost)
 returns boolean language sql immutable set search_path = ''
-return asked.most_micros is null
-  or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
+return requested.most_micros is null
+  or coalesce(run.most_micros <= requested.most_micros and run.most_charge_micros <= requested.most_charge_micros, false);
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$
@@ -3276,22 +3276,22 @@ end $$;
 
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
-create function keyframe_private.selected_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.selected_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql immutable set search_path = '' as $$
 begin
-  return case wanted
+  return case step
     when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
     else project.selected_video_id end;
 end $$;
 
 -- The selected take, otherwise the latest that is not hidden.
-create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.shown_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
-    keyframe_private.selected_take(project, wanted),
+    keyframe_private.selected_take(project, step),
     (select p.id from keyframe.predictions p
-     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     where p.project_id = project.id and p.step = shown_take.step and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;
@@ -3384,6 +3384,32 @@ end $$;
 
 -- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
 -- end a submit, search for its run, or add the next submit.
+--
+--   state         columns                                what moves it
+--   waiting       is_waiting: submitted_at is null       begin_submit → unanswered; abandon_submits → ended (no_run)
+--   unanswered    is_unanswered: submitted_at is set,    attach_run → running; add_search → searched for;
+--                 answered_at is null                    record_search_ended, before the next submit → ended (no_run, lost);
+--                                                        end_without_run → ended (no_run);
+--                                                        search_again, if the prediction is deleted → ended (lost)
+--   searched for  is_unanswered, search_task is set      attach_run → running; record_search_ended → ended (no_run, lost);
+--                                                        end_without_run → ended (no_run); prune, after a day → ended (lost)
+--   running       answered_at and                        record_run_state → ended (the run's outcome);
+--                 provider_prediction_id are set         record_run_not_canceled → ended (lost)
+--   ended         ended_at and outcome are set           if lost: attach_run → running, record_run_state → the run's outcome;
+--                                                        if no_run: search_again → unanswered
+--
+-- ended_at is null before the end. add_submits adds a waiting submit. attach_run adds a running one, for a second run of a submit or for a run
+-- of one that ended with no_run. prune deletes ended ones after 13 months.
+--
+-- cost_state is held while there is no outcome. With one, settle_ended sets it. An administrator settles or releases an unknown one.
+--
+--   outcome                     cost_state
+--   no_run, aborted             released
+--   succeeded                   settled; if a price counts the file, held until the prediction ends (settle_by_file)
+--   rejected, failed, canceled  settled, released or unknown, as billed_when of the model says
+--   lost                        unknown
+--
+-- A cost that cannot be computed is unknown, not settled. A cost that is 0 in any case is settled, not unknown.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -3400,6 +3426,7 @@ create table keyframe_private.provider_submits (
   answered_at timestamptz,
   ended_at timestamptz,
   outcome text,
+  is_waiting boolean not null generated always as (submitted_at is null and ended_at is null) stored,
   is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
   provider_prediction_id text,
   search_task jsonb,
@@ -3416,8 +3443,7 @@ create table keyframe_private.provider_submits (
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
-  constraint search_only_while_unanswered check (search_task is null
-    or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint search_only_while_unanswered check (search_task is null or is_unanswered),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
@@ -3436,6 +3462,7 @@ comment on column keyframe_private.provider_submits.submitted_at is 'When begin_
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more could happen to it at the provider.';
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
+comment on column keyframe_private.provider_submits.is_waiting is 'Whether it is still to be sent.';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null if no search of its own is due: while its prediction is queued, the next submit searches first.';
@@ -3444,7 +3471,7 @@ comment on column keyframe_private.provider_submits.metrics is 'What the provide
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
+comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended, or its price counts a file that is not stored yet. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
@@ -3542,7 +3569,7 @@ begin
   for submit in
     select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
   loop
-    if submit.submitted_at is null then
+    if submit.is_waiting then
       perform keyframe_private.end_submit(submit.id, 'no_run');
     elsif submit.is_unanswered and submit.search_task is null then
       leased_until := (
@@ -3640,7 +3667,7 @@ declare
 begin
   if exists (
     select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
+    where s.prediction_id = prediction.id and s.is_waiting) then
     return; -- one waits already, with its work
   end if;
   perform keyframe_private.acquire_lock('slots', prediction.owner_id);
@@ -3658,12 +3685,12 @@ end $$;
 
 -- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
 -- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.models m set refused_at = since
   where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
 end $$;
 
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.
@@ -3855,28 +3882,30 @@ begin
 end $$;
 
 -- See the beginning of this file.
-create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
+create function keyframe_private.apply_plan(inout start keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
+  planned jsonb := coalesce(project.plan -> start.step::text, '{}');
   planned_model constant text := planned ->> 'model';
-  is_planned_model constant boolean := wanted.model is null and planned_model is not null;
-  is_other_model constant boolean := wanted.model is not null and wanted.model is distinct from planned_model;
+  named_model constant text := nullif(start.model, ''); -- the column's default: none is named
+  is_planned_model constant boolean := named_model is null and planned_model is not null;
+  is_other_model constant boolean := named_model is not null and named_model is distinct from planned_model;
   chosen keyframe.models;
   image text;
 begin
+  perform keyframe_private.raise_if(jsonb_typeof(start.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
+  start.model := coalesce(named_model, planned_model);
   if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
-  wanted.model := coalesce(wanted.model, planned_model);
   select m.* into chosen from keyframe.models m
-  where m.step = wanted.step
-    and m.model = coalesce(wanted.model, (select d.model from keyframe.step_defaults d where d.step = wanted.step));
+  where m.step = start.step
+    and m.model = coalesce(start.model, (select d.model from keyframe.step_defaults d where d.step = start.step));
   perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
   planned := planned - 'model'::text;
   foreach image in array array['firstFrame', 'lastFrame', 'referenceImages'] loop
-    if wanted.input ?| keyframe_private.fields_of_image(image) then
+    if start.input ?| keyframe_private.fields_of_image(image) then
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
@@ -3890,19 +3919,19 @@ begin
   -- always has its first frame as a reference, so a model that takes one image gets only that.
   if not chosen.controls ? 'referenceImages' then
     planned := planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+  elsif start.step <> 'video' and project.reference_image_path is not null
+    and not (planned || start.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or start.step = 'first-frame'
       or keyframe_private.shown_take(project, 'first-frame') is null) then
     planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
-  if wanted.step = 'video' then
-    planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
+  if start.step = 'video' then
+    planned := keyframe_private.fit_frames(planned, start.input, chosen, is_planned_model);
   end if;
   if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text;
   end if;
-  wanted.input := planned || wanted.input;
+  start.input := planned || start.input;
 end $$;
 
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
@@ -3955,34 +3984,31 @@ begin
 end $$;
 
 -- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
--- not locked: if it is deleted, the waiting start fails as if the video had failed. Two arguments are given only to compute a price:
---
---   previous_start   the start of the previous shot in the same request, which has no row yet
---   assumes_frame    the frame on which the video begins counts as made, even if there is none yet
+-- not locked: if it is deleted, the waiting start fails as if the video had failed. previous_start: in the estimate of a film, the start of
+-- the previous shot, which has no row.
 create function keyframe_private.resolve_beginning(
-  inout wanted keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions, assumes_frame boolean)
+  inout start keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 declare
-  asked constant jsonb := wanted.input -> 'continuesPreviousShot';
+  continues constant jsonb := start.input -> 'continuesPreviousShot';
   previous keyframe.projects;
   video keyframe.predictions;
   end_image jsonb;
   ratio_before text;
   ratio text;
 begin
-  wanted.waits_for := null;
-  perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
+  start.waits_for := null;
+  perform keyframe_private.raise_if(jsonb_typeof(continues) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
-  if asked is distinct from 'true' then
-    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId']
-      || case when assumes_frame then '{"firstFramePredictionId": null, "continuesPreviousShot": true}' else '{}' end::jsonb;
+  if continues is distinct from 'true' then
+    start.input := start.input - array['continuesPreviousShot', 'continuesPredictionId'];
     return;
   end if;
-  perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
-    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
+  perform keyframe_private.raise_if(start.step <> 'video', 'unsupported_input',
+    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', start.step));
   -- The input of an answer, sent again, has continuesPredictionId next to the frame that came from it.
-  perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
-    and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
+  perform keyframe_private.raise_if(start.input ->> 'continuesPredictionId' is null
+    and coalesce(start.input ->> 'firstFramePredictionId', start.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
@@ -3991,19 +4017,19 @@ begin
     video := previous_start;
   else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and not assumes_frame, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   end_image := keyframe_private.end_image_of(video);
   if end_image is null then -- else read_input compares the image itself
     ratio_before := coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio);
-    ratio := coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio);
+    ratio := coalesce(start.input ->> 'aspectRatio', project.aspect_ratio);
     perform keyframe_private.raise_if(ratio_before <> ratio, 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratio_before, ratio));
-    wanted.waits_for := video.id;
+    start.waits_for := video.id;
   end if;
-  wanted.input := wanted.input - 'firstFrameImagePath'::text
+  start.input := start.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(end_image, '{}');
 end $$;
 
@@ -4074,7 +4100,8 @@ end $$;
 
 -- supabase/schemas/30_predictions/30_inputs.sql
 
--- Checks and completes an input, whether it comes through a function or the Data API.
+-- Checks and completes an input, whether it comes through a function or the Data API: read_input and use_elements make `requested` of it,
+-- which names all frames, images and elements, and is the same for each model; resolve_input completes that for the chosen one.
 
 -- Raises unless it is a frame that has succeeded with an image, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
@@ -4140,7 +4167,7 @@ begin
 end $$;
 
 -- Refuses what a model would ignore or refuse. `used`: the image controls that are used.
-create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
+create function keyframe_private.require_supported(requested jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
   extra record;
@@ -4149,7 +4176,7 @@ declare
 begin
   select u.name into extra from unnest(used) u (name) where not chosen.controls ? u.name limit 1;
   perform keyframe_private.raise_if(found, 'unsupported_input', format('%s takes no %s.', chosen.model, extra.name));
-  select a.key as name, a.value into extra from jsonb_each(asked) a
+  select a.key as name, a.value into extra from jsonb_each(requested) a
   where not chosen.controls ? a.key
     and (a.key <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame']) -- beside frames it is theirs
   order by a.key limit 1;
@@ -4158,8 +4185,8 @@ begin
     extra.name, keyframe_private.quote_value(extra.value #>> '{}')));
 
   for control in
-    select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
-    where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
+    select c.key as name, c.value as rule, requested -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    where c.key = any (used) or requested ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
     if control.value is null and not control.is_used then
@@ -4168,12 +4195,12 @@ begin
     end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-        perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
+        perform keyframe_private.raise_if(other = any (used) or requested ? other, 'unsupported_input',
           format('%s takes either %s or %s: one of them would be dropped. Leave one out%s.', chosen.model, control.name, other,
             keyframe_private.without_frame(other)));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-        perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
+        perform keyframe_private.raise_if(not (other = any (used) or requested ? other), 'unsupported_input',
           format('%s takes %s only together with %s%s.', chosen.model, control.name, other, keyframe_private.without_frame(control.name)));
       end loop;
     end if;
@@ -4187,11 +4214,11 @@ end $$;
 
 -- Completes the prompt and the controls without images: with the requested values, those that another choice forces, and the model's
 -- defaults.
-create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
+create function keyframe_private.resolve_values(requested jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   -- A model without the control makes no sound.
-  complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
+  complete jsonb := case when not chosen.controls ? 'audio' and requested -> 'audio' = 'false' then requested - 'audio' else requested end;
   control record;
   forced record;
 begin
@@ -4199,7 +4226,7 @@ begin
   -- Requested values come before defaults; among these, one that forces another comes first.
   for control in
     select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
-    order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
+    order by c.key <> all (used), not requested ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
   loop
     if control.rule ? 'default' and not complete ? control.name then
       complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
@@ -4225,7 +4252,7 @@ end $$;
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  wanted constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
+  expected constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
   width numeric;
   height numeric;
 begin
@@ -4234,7 +4261,7 @@ begin
   else
     select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
   end if;
-  perform keyframe_private.raise_if(abs(width / height / wanted - 1) > 0.06, 'unsupported_input', format(
+  perform keyframe_private.raise_if(abs(width / height / expected - 1) > 0.06, 'unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
       frame, width, height, ratio, ratio));
 end $$;
@@ -4286,69 +4313,70 @@ $$;
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  asked jsonb := input;
+  requested jsonb := input;
   first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
   paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
-  unwanted text;
+  field text;
   frame text;
 begin
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
-  foreach unwanted in array case step
+  foreach field in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
     when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
   loop
-    perform keyframe_private.raise_if(input ->> unwanted is not null, 'unsupported_input',
-      format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    perform keyframe_private.raise_if(input ->> field is not null, 'unsupported_input',
+      format('A %s is not made with a frame: leave out %s.', step, field));
   end loop;
 
-  if asked ->> 'prompt' is null then
-    asked := asked || jsonb_build_object('prompt', project.text_prompt);
+  if requested ->> 'prompt' is null then
+    requested := requested || jsonb_build_object('prompt', project.text_prompt);
   end if;
   perform keyframe_private.raise_if(
-    asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
+    input ->> 'aspectRatio' is not null and not keyframe_private.has_shape(input -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
   -- The input of an answer has both fields, with the same first image.
   perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
     'Send referenceImagePath or referenceImagePaths, not two different ones.');
   perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
     'referenceImagePaths must be a list of paths.');
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
+  requested := requested - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath']
+    || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
-    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
+    requested := requested || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
   if step = 'video' then
-    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    requested := requested || keyframe_private.resolve_frame(input, 'lastFrame', project);
     perform keyframe_private.raise_if(
-      coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
+      coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
       'frame_not_ready',
       'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     -- The ratio of a start does not depend on the model.
     foreach frame in array array['firstFrame', 'lastFrame'] loop
-      perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
-        coalesce(asked ->> 'aspectRatio', project.aspect_ratio));
+      perform keyframe_private.require_ratio(coalesce(requested ->> (frame || 'PredictionId'), requested ->> (frame || 'ImagePath')),
+        coalesce(requested ->> 'aspectRatio', project.aspect_ratio));
     end loop;
   end if;
-  return asked;
+  return requested;
 end $$;
 
 -- Completes what read_input returned for a model.
-create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
+create function keyframe_private.resolve_input(requested jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
-  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
-  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
-  others constant jsonb := asked - keyframe_private.image_fields();
+  first_frame constant text := coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(requested ->> 'lastFramePredictionId', requested ->> 'lastFrameImagePath');
+  others constant jsonb := requested - keyframe_private.image_fields();
   images constant jsonb := '{"firstFramePredictionId": null, "lastFramePredictionId": null}'
-    || jsonb_strip_nulls(asked - array(select jsonb_object_keys(others)));
-  values_asked jsonb := jsonb_strip_nulls(others);
+    || jsonb_strip_nulls(requested - array(select jsonb_object_keys(others)));
+  requested_values jsonb := jsonb_strip_nulls(others);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
-  reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
+  reference_count constant integer := jsonb_array_length(requested -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
-    case when chosen.step = 'video' and (first_frame is not null or asked ? 'continuesPreviousShot') then 'firstFrame' end,
+    case when chosen.step = 'video' and (first_frame is not null or requested ? 'continuesPreviousShot') then 'firstFrame' end,
     case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
@@ -4359,11 +4387,11 @@ begin
     format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
         when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
-        || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
+        || case when requested ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
-    values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
+    requested_values := jsonb_build_object('aspectRatio', project.aspect_ratio) || requested_values;
   end if;
-  return images || keyframe_private.resolve_values(values_asked, used, chosen);
+  return images || keyframe_private.resolve_values(requested_values, used, chosen);
 end $$;
 
 -- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a
@@ -4477,22 +4505,22 @@ end $$;
 
 -- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
 -- a text, while one of its images is in the references.
-create function keyframe_private.keep_element_records(asked jsonb)
+create function keyframe_private.keep_element_records(requested jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   kept jsonb;
 begin
-  if jsonb_typeof(asked -> 'elements') <> 'array'
-    or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
-    or exists (select from jsonb_array_elements(asked -> 'elements') e where not keyframe_private.is_element_record(e)) then
+  if jsonb_typeof(requested -> 'elements') <> 'array'
+    or jsonb_array_length(requested -> 'elements') > keyframe_private.max_elements('start')
+    or exists (select from jsonb_array_elements(requested -> 'elements') e where not keyframe_private.is_element_record(e)) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
     'imagePaths', e -> 'imagePaths') order by place) into kept
-  from jsonb_array_elements(asked -> 'elements') with ordinality r (e, place)
-  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where asked -> 'referenceImagePaths' @> i)
-    else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
-  return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
+  from jsonb_array_elements(requested -> 'elements') with ordinality r (e, place)
+  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where requested -> 'referenceImagePaths' @> i)
+    else strpos(requested ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
+  return requested - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
 
 -- The elements of a start, and its prompt without the @ of their names; null if there are none and the prompt stays as it is:
@@ -4500,7 +4528,7 @@ end $$;
 --   elementIds of the start, else of the project   these, and those that the prompt names
 --   neither, and the prompt names some             these
 --   neither, and it names none                     those of the film
-create function keyframe_private.choose_elements(asked jsonb, project keyframe.projects, out ids uuid[], out prompt text)
+create function keyframe_private.choose_elements(requested jsonb, project keyframe.projects, out ids uuid[], out prompt text)
 language plpgsql volatile set search_path = '' as $$
 declare
   film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
@@ -4508,20 +4536,20 @@ declare
   known uuid[];
   named record;
 begin
-  if asked ->> 'elementIds' is not null then
-    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
-    listed := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+  if requested ->> 'elementIds' is not null then
+    perform keyframe_private.raise_if(jsonb_typeof(requested -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    listed := array(select i::uuid from jsonb_array_elements_text(requested -> 'elementIds') i);
     perform keyframe_private.require_elements(listed, project.owner_id);
     if listed = '{}' then
       return; -- an @ means nothing here
     end if;
   end if;
   known := coalesce(listed, '{}') || film_ids;
-  if known = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+  if known = '{}' and coalesce(strpos(requested ->> 'prompt', '@'), 0) = 0 then
     return;
   end if;
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
-  named := keyframe_private.read_mentions(asked ->> 'prompt', known, project.owner_id);
+  perform keyframe_private.raise_if(char_length(requested ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
+  named := keyframe_private.read_mentions(requested ->> 'prompt', known, project.owner_id);
   if known <> '{}' then -- otherwise none of its @ names an element
     ids := case when listed is not null then listed || named.ids when named.ids = '{}' then film_ids else named.ids end;
     prompt := named.plain;
@@ -4530,23 +4558,23 @@ end $$;
 
 -- Adds the elements of a start to the prompt and the references from read_input, with a record of each. A video that begins on a frame
 -- shows them in the frame: it gets their images only if the start has elementIds.
-create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
+create function keyframe_private.use_elements(requested jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  needs_images constant boolean := step <> 'video' or asked ->> 'elementIds' is not null
-    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null;
+  needs_images constant boolean := step <> 'video' or requested ->> 'elementIds' is not null
+    or coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath', requested ->> 'continuesPreviousShot') is null;
   chosen record;
   used record;
   images text[] := '{}';
 begin
-  if asked ->> 'elements' is not null then
-    perform keyframe_private.raise_if(asked ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
-    return keyframe_private.keep_element_records(asked);
+  if requested ->> 'elements' is not null then
+    perform keyframe_private.raise_if(requested ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
+    return keyframe_private.keep_element_records(requested);
   end if;
-  chosen := keyframe_private.choose_elements(asked, project);
-  asked := asked - array['elements', 'elementIds'];
+  chosen := keyframe_private.choose_elements(requested, project);
+  requested := requested - array['elements', 'elementIds'];
   if chosen.ids is null then
-    return asked;
+    return requested;
   end if;
   select count(*) as number, jsonb_agg(u.element order by u.place) as records,
     string_agg(format('%s: %s', u.element ->> 'name', u.element ->> 'text'), e'\n' order by u.place)
@@ -4564,16 +4592,16 @@ begin
     images := array(
       select i.path from jsonb_array_elements(used.records) with ordinality r (element, place)
       cross join lateral jsonb_array_elements_text(r.element -> 'imagePaths') with ordinality i (path, place)
-      where not asked -> 'referenceImagePaths' ? i.path
+      where not requested -> 'referenceImagePaths' ? i.path
       group by i.path order by min(r.place), min(i.place));
   end if;
-  asked := asked || jsonb_strip_nulls(jsonb_build_object(
+  requested := requested || jsonb_strip_nulls(jsonb_build_object(
     'prompt', concat_ws(e'\n\n', chosen.prompt, used.lines), 'elements', used.records,
-    'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
+    'referenceImagePaths', (requested -> 'referenceImagePaths') || to_jsonb(images)));
+  perform keyframe_private.raise_if(char_length(requested ->> 'prompt') > 4000, 'unsupported_input', format(
     'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
-    char_length(asked ->> 'prompt'), used.number));
-  return asked;
+    char_length(requested ->> 'prompt'), used.number));
+  return requested;
 end $$;
 
 create function keyframe_private.element_names(input jsonb)
@@ -4606,21 +4634,21 @@ end $$;
 -- supabase/schemas/30_predictions/40_starts.sql
 
 -- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the rest. For
--- the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together:
--- the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
+-- the statement: its first token, before a project or prediction is locked. For each row: owner, model and input (resolve_start), slot. For
+-- the rows together: the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 -- The default of a step may be unavailable.
-create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
+create function keyframe_private.choose_model(step keyframe.generation_step, named text)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   chosen keyframe.models;
 begin
   select m.* into chosen from keyframe.models m
-  where m.step = wanted and m.enabled
-    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
+  where m.step = choose_model.step and m.enabled
+    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = choose_model.step));
   if not found then
     perform keyframe_private.raise_error('unsupported_input',
-      format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+      format('There is no such model for the step %s. GET /api/models lists them.', step));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -4630,7 +4658,7 @@ begin
 end $$;
 
 -- Lists the other available models of a step that accept an input, in order, with the input completed for each.
-create function keyframe_private.models_accepting(asked jsonb, project keyframe.projects, other_than keyframe.models)
+create function keyframe_private.models_accepting(requested jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
   candidate keyframe.models;
@@ -4638,7 +4666,7 @@ begin
   for candidate in select s.* from keyframe_private.successors_of(other_than, now()) s loop
     begin
       model := candidate.model;
-      input := keyframe_private.resolve_input(asked, project, candidate);
+      input := keyframe_private.resolve_input(requested, project, candidate);
       return next;
     exception when sqlstate 'KEYFR' then
       continue; -- it does not take this input
@@ -4647,31 +4675,31 @@ begin
 end $$;
 
 -- Returns the first available model that accepts the same input and costs no more, or null.
-create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
+create function keyframe_private.find_successor(gone keyframe.models, requested jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   found_model keyframe.models;
-  asked_cost keyframe_private.run_cost;
+  gone_cost keyframe_private.run_cost;
 begin
   begin
-    asked_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
+    gone_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(requested, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
-  from keyframe_private.models_accepting(asked, project, gone) with ordinality t (model, input, place)
+  from keyframe_private.models_accepting(requested, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
-  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), asked_cost)
+  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), gone_cost)
   order by t.place
   limit 1;
   return found_model;
 end $$;
 
--- Completes and checks a start, in eight steps. As an example, a user starts a video with {"prompt": "@Anna leaves"} and names no model. The
--- project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame is F, and its film has the element Anna with the
--- text "a woman in red":
+-- Completes and checks a start, in eight steps, of which complete_start has the last five. As an example, a user starts a video with
+-- {"prompt": "@Anna leaves"} and names no model. The project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame
+-- is F, and its film has the element Anna with the text "a woman in red":
 --
---   1  lock the project    it must be the caller's, and gives the start its owner
+--   1  lock_project        it must be the caller's
 --   2  apply_plan          model A; "durationSeconds": 10
 --   3  resolve_beginning   no change; a start that continues the previous shot gets the end image of that, or waits for it
 --   4  choose_model        the row of A; a model that is named must be available
@@ -4679,40 +4707,50 @@ end $$;
 --   6  use_elements        "prompt": "Anna leaves", then "Anna: a woman in red"; "elements": the record of Anna
 --   7  find_successor      no change; only a default model that is not available is replaced by another
 --   8  resolve_input       "aspectRatio": "16:9", as the project has it; "resolution": A's default, and so for each control of A
---
--- previous_start, assumes_frame: see resolve_beginning.
-create function keyframe_private.resolve_start(
-  inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
+create function keyframe_private.resolve_start(inout start keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
-  project keyframe.projects;
-  chosen keyframe.models;
-  asked jsonb;
-  refused keyframe_private.refusal;
+  project constant keyframe.projects := keyframe_private.lock_project(start.project_id);
 begin
-  -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
+  start := keyframe_private.apply_plan(start, project);
+  start := keyframe_private.resolve_beginning(start, project);
+  start := keyframe_private.complete_start(start, project);
+end $$;
+
+-- Locks a project against deletion: waits for a deletion under way, and then finds no project.
+create function keyframe_private.lock_project(id uuid)
+returns keyframe.projects language plpgsql volatile set search_path = '' as $$
+declare
+  project keyframe.projects;
+begin
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
+  where p.id = lock_project.id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
-  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
-  wanted.owner_id := project.owner_id;
-  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
-  wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, previous_start, assumes_frame);
-  chosen := keyframe_private.choose_model(wanted.step, wanted.model);
-  asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
-  wanted.requested_model := wanted.model;
+  return project;
+end $$;
+
+create function keyframe_private.complete_start(inout start keyframe.predictions, project keyframe.projects)
+language plpgsql volatile set search_path = '' as $$
+declare
+  chosen keyframe.models;
+  requested jsonb;
+  refused keyframe_private.refusal;
+begin
+  start.owner_id := project.owner_id;
+  chosen := keyframe_private.choose_model(start.step, start.model);
+  requested := keyframe_private.use_elements(keyframe_private.read_input(start.input, start.step, project), start.step, project);
+  start.requested_model := start.model;
   if not keyframe_private.is_available(chosen, now()) then
-    wanted.requested_model := chosen.model;
-    chosen := keyframe_private.find_successor(chosen, asked, project);
+    start.requested_model := chosen.model;
+    chosen := keyframe_private.find_successor(chosen, requested, project);
     perform keyframe_private.raise_if(chosen.model is null, 'model_unavailable', format(
         'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
-        wanted.requested_model));
+        start.requested_model));
   end if;
-  wanted.model := chosen.model;
+  start.model := chosen.model;
   begin
-    wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+    start.input := keyframe_private.resolve_input(requested, project, chosen);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
     if refused.code <> 'unsupported_input' then
@@ -4720,7 +4758,7 @@ begin
     end if;
     perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
       select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
-      from keyframe_private.models_accepting(asked, project, chosen) t)));
+      from keyframe_private.models_accepting(requested, project, chosen) t)));
   end;
 end $$;
 
@@ -4992,15 +5030,15 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.follow_run(
-  prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
+  prediction uuid, next_status keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
-  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
+  set status = next_status, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
-      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+      deadline_at = case when next_status = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
   where p.id = prediction and p.completed_at is null
-    and (p.status < wanted or p.status = 'processing' and wanted = 'processing' and done > coalesce(p.progress, 0));
+    and (p.status < next_status or p.status = 'processing' and next_status = 'processing' and done > coalesce(p.progress, 0));
   return found;
 end $$;
 
@@ -5382,9 +5420,9 @@ create table keyframe_private.quotes (
   project_ids uuid[] not null,
   with_outdated boolean not null default false,
   step keyframe.generation_step not null,
-  asked jsonb not null,
-  asked_model text,
-  asked_count integer,
+  requested_input jsonb not null,
+  requested_model text,
+  requested_count integer,
   digest text not null,
   most_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
@@ -5394,7 +5432,7 @@ comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, e
 comment on column keyframe_private.quotes.client_id is 'The OAuth client or key that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
-comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
+comment on column keyframe_private.quotes.requested_input is 'The input of the request. The start sends it again, with requested_model and requested_count.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started or, once it was, until when a repetition finds its prediction.';
@@ -5412,7 +5450,7 @@ end $$;
 
 -- Stores a quote for priced starts. The function raises every error that the start itself would raise.
 create function keyframe_private.add_quote(
-  priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
+  priced keyframe.predictions[], film uuid, requested_input jsonb, requested_model text, requested_count integer, cost keyframe_private.run_cost,
   with_outdated boolean default false)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
@@ -5420,15 +5458,15 @@ declare
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
-  -- The API's limit of a body. The Data API has none, and `asked` is stored as the caller sent it.
-  perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
+  -- The API's limit of a body. The Data API has none, and `requested_input` is stored as the caller sent it.
+  perform keyframe_private.raise_if(octet_length(requested_input::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
   perform keyframe_private.require_budget(priced[1].owner_id, cost, now(), client, is_start => false);
   insert into keyframe_private.quotes (
-    owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
+    owner_id, client_id, film_id, project_ids, with_outdated, step, requested_input, requested_model, requested_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    add_quote.with_outdated, priced[1].step, add_quote.requested_input, add_quote.requested_model, add_quote.requested_count,
     keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
@@ -5475,9 +5513,9 @@ begin
     started := keyframe_private.started_before(request.answer, request.resource_id, of_film => quote.film_id is not null);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.asked_count, 1)])
+    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.requested_count, 1)])
       else keyframe_private.shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated, for_start => true) end;
-    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.requested_input, quote.requested_model);
     shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
   perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
@@ -5488,11 +5526,11 @@ begin
     update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   end if;
   return keyframe_private.start_json(
-    started, quote.film_id is not null or quote.asked_count is not null, request.replayed, request.rate);
+    started, quote.film_id is not null or quote.requested_count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.asked, quote.asked_model);
+  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.requested_input, quote.requested_model);
 end $$;
 comment on function keyframe.start_quote is 'Starts what the caller''s quote is for, at its price. A repetition returns the same prediction.';
 
@@ -5535,19 +5573,19 @@ create function keyframe.read_prediction(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token(case when waiting then 'wait' else 'read' end);
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.predictions p
+  select p.* into prediction from keyframe.predictions p
   where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
     select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
     order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
-  if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
+  if prediction.id is null or not keyframe_private.is_own(prediction.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'You have no such prediction in this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted),
+  return json_build_object('prediction', keyframe_private.prediction_json(prediction),
     'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5555,17 +5593,17 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. Each read of a waiting request uses a token of `wait`.';
 
-create function keyframe_private.own_prediction(project uuid, prediction uuid)
+create function keyframe_private.own_prediction(project_id uuid, prediction_id uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
 begin
-  select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
+  select p.* into prediction from keyframe.predictions p
+  where p.id = prediction_id and p.project_id = own_prediction.project_id and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
-  return wanted;
+  return prediction;
 end $$;
 
 create function keyframe.cancel_prediction(
@@ -5573,19 +5611,19 @@ create function keyframe.cancel_prediction(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  wanted := keyframe_private.own_prediction(project_id, prediction_id);
-  perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
-    format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+  prediction := keyframe_private.own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(prediction.status in ('succeeded', 'failed'), 'generation_ended',
+    format('This prediction has already %s; there is nothing to cancel.', prediction.status));
   if not request.replayed then
-    perform keyframe_private.mark_canceled(wanted.id);
-    select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
+    perform keyframe_private.mark_canceled(prediction.id);
+    select p.* into prediction from keyframe.predictions p where p.id = prediction.id;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+    'prediction', keyframe_private.prediction_json(prediction), 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
@@ -5627,25 +5665,25 @@ create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   before json;
   refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and keyframe_private.is_own(p.owner_id) for no key update;
-  wanted := keyframe_private.own_prediction(project_id, prediction_id);
-  perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
+  prediction := keyframe_private.own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(prediction.completed_at is null, 'generation_in_progress',
     'This generation is still running. Cancel it or wait for its end, then delete it.');
   perform keyframe_private.raise_if(exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
-    where i.source_prediction_id = wanted.id and p.completed_at is null
+    where i.source_prediction_id = prediction.id and p.completed_at is null
   ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   perform keyframe_private.raise_if(
-    exists (select from keyframe.predictions w where w.waits_for = wanted.id and w.status = 'queued'), 'generation_in_progress',
+    exists (select from keyframe.predictions w where w.waits_for = prediction.id and w.status = 'queued'), 'generation_in_progress',
     'The next shot waits to continue this video. Cancel it or wait for its end, then delete the video.');
-  before := keyframe_private.prediction_json(wanted);
-  delete from keyframe.predictions p where p.id = wanted.id;
+  before := keyframe_private.prediction_json(prediction);
+  delete from keyframe.predictions p where p.id = prediction.id;
   return json_build_object('prediction', before, 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -5694,15 +5732,15 @@ begin
   -- Walks along an index for each step: few takes among many failed runs are found as quickly.
   page := array(
     select w.listed
-    from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+    from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) s (step)
     cross join lateral (
       (select p as listed, p.created_at, p.id from keyframe.predictions p
-       where only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
+       where only_takes and p.project_id = list_predictions.project_id and p.step = s.step and p.status = 'succeeded'
          and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
        order by p.created_at desc, p.id desc limit least(max_rows, 101))
       union all
       (select p, p.created_at, p.id from keyframe.predictions p
-       where not only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step
+       where not only_takes and p.project_id = list_predictions.project_id and p.step = s.step
          and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
        order by p.created_at desc, p.id desc limit least(max_rows, 101))) w
     order by w.created_at desc, w.id desc
@@ -5719,23 +5757,24 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page. Costs one token more for each 25.';
 
--- supabase/schemas/30_predictions/70_several_starts.sql
+-- supabase/schemas/30_predictions/65_estimates.sql
 
--- The cost of starts before they are made, and the missing shots of a film.
+-- What starts would cost.
 
--- Completes a start with every check except budgets, and returns its cost. previous_start, assumes_frame: see resolve_beginning.
-create function keyframe_private.price_start(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  previous_start keyframe.predictions default null, assumes_frame boolean default false)
-language plpgsql volatile set search_path = '' as $$
+-- A start as the caller sends it, for an estimate: it is not inserted.
+create function keyframe_private.new_start(project_id uuid, step keyframe.generation_step, input jsonb, model text)
+returns keyframe.predictions language plpgsql stable set search_path = '' as $$
 begin
-  wanted.project_id := price_start.project_id;
-  wanted.step := price_start.step;
-  wanted.input := price_start.input;
-  wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, previous_start, assumes_frame);
-  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
+  return jsonb_populate_record(
+    null::keyframe.predictions, jsonb_build_object('project_id', project_id, 'step', step, 'input', input, 'model', model));
+end $$;
+
+-- The cost of a resolved start. Raises if one of its uploaded images is missing, as the insert would.
+create function keyframe_private.cost_of_start(start keyframe.predictions)
+returns keyframe_private.run_cost language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.require_upload(i.path, start.owner_id) from keyframe_private.images_of(start.input) i where i.path is not null;
+  return keyframe_private.estimate_cost(start.model, start.input, now());
 end $$;
 
 -- What starts of the caller cost together, and whether the budgets and the balance would allow them.
@@ -5755,15 +5794,53 @@ begin
       and (balance.available_micros is null or coalesce(cost.most_charge_micros <= balance.available_micros, false)));
 end $$;
 
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
+  quote boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
+  number constant integer := coalesce(estimate_prediction.count, 1);
+  start keyframe.predictions;
+  cost keyframe_private.run_cost;
+  made keyframe_private.quotes;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
+  start := keyframe_private.resolve_start(keyframe_private.new_start(project_id, step, input, model));
+  cost := keyframe_private.sum_of(array_fill(keyframe_private.cost_of_start(start), array[number]));
+  if number > 1 then -- the last take has the highest seed
+    perform keyframe_private.resolve_start(
+      keyframe_private.new_start(project_id, step, keyframe_private.input_of_take(input, number), model));
+  end if;
+  if quote then
+    made := keyframe_private.add_quote(
+      array[start], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
+  end if;
+  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
+    'model', start.model, 'requestedModel', nullif(start.requested_model, start.model),
+    'elements', keyframe_private.element_names(start.input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
+    || keyframe_private.estimate_json(cost));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
+
+-- supabase/schemas/30_predictions/70_films.sql
+
+-- Starts for all shots of a film that are missing a step, and what they would cost.
+
 -- Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a
 -- new one would not be shown.
-create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
+create function keyframe_private.is_replaceable(project keyframe.projects, step keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return keyframe_private.selected_take(project, wanted) is null
+  return keyframe_private.selected_take(project, step) is null
     and exists (
       select from keyframe.predictions t
-      where t.id = keyframe_private.shown_take(project, wanted)
+      where t.id = keyframe_private.shown_take(project, is_replaceable.step)
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
@@ -5773,12 +5850,12 @@ end $$;
 -- do in its time. for_start: no other start of this user's films runs until the transaction ends, so a second one finds what this one has
 -- started.
 create function keyframe_private.shots_without(
-  film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
+  film_id uuid, step keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film keyframe.films;
   shot keyframe.projects;
-  is_wanted boolean := false;
+  is_included boolean := false;
   shots uuid[] := '{}';
 begin
   if for_start then
@@ -5790,11 +5867,12 @@ begin
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'projectIds has a project that is not a shot of this film. Read the film again.');
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
-    is_wanted := (project_ids is null or shot.id = any (project_ids))
-      and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
-      and (wanted <> 'first-frame' or keyframe_private.needs_first_frame(shot))
-      and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
-    if is_wanted then
+    is_included := (project_ids is null or shot.id = any (project_ids))
+      and (keyframe_private.shown_take(shot, step) is null or with_outdated and keyframe_private.is_replaceable(shot, step, is_included))
+      and (step <> 'first-frame' or keyframe_private.needs_first_frame(shot))
+      and not exists (
+        select from keyframe.predictions r where r.project_id = shot.id and r.step = shots_without.step and r.completed_at is null);
+    if is_included then
       shots := shots || shot.id;
     end if;
     exit when cardinality(shots) = 60;
@@ -5802,27 +5880,35 @@ begin
   return shots;
 end $$;
 
--- As price_start, but returns a refusal. A start that lacks only the frame on which its video begins is refused, and has a price too.
-create function keyframe_private.try_price(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, previous_start keyframe.predictions,
-  out wanted keyframe.predictions, out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
+-- What the start of one shot of a film would cost, or why it is refused. previous_start: the start before it, which it may continue. A start
+-- that lacks only the frame on which its video begins is refused, but has a price too.
+create function keyframe_private.price_shot(
+  inout start keyframe.predictions, previous_start keyframe.predictions,
+  out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
 language plpgsql volatile set search_path = '' as $$
 declare
-  priced record;
+  project keyframe.projects;
+  planned keyframe.predictions;
 begin
+  project := keyframe_private.lock_project(start.project_id);
+  planned := keyframe_private.apply_plan(start, project);
   begin
-    priced := keyframe_private.price_start(project_id, step, input, model, previous_start);
+    start := keyframe_private.complete_start(keyframe_private.resolve_beginning(planned, project, previous_start), project);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
     if refused.code <> 'frame_not_ready' then
-      return;
+      raise;
     end if;
-    priced := keyframe_private.price_start(project_id, step, input, model, assumes_frame => true);
+    -- As if it continued a video whose end image is not known yet.
+    planned.input := planned.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+    start := keyframe_private.complete_start(planned, project);
   end;
-  wanted := priced.wanted;
-  cost := priced.cost;
+  cost := keyframe_private.cost_of_start(start);
 exception when sqlstate 'KEYFR' then
-  null; -- it lacks more than the frame: the first refusal stands
+  start := null;
+  if refused.code is null then -- otherwise the first refusal stands
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+  end if;
 end $$;
 
 -- The cost of each start or why it is refused, and the starts that are not refused, with the sum of their costs.
@@ -5839,15 +5925,15 @@ declare
 begin
   starts := '{}';
   foreach project in array projects loop
-    priced := keyframe_private.try_price(project, step, input, model, previous_start);
+    priced := keyframe_private.price_shot(keyframe_private.new_start(project, step, input, model), previous_start);
     if (priced.refused).code is null then
-      previous_start := priced.wanted;
+      previous_start := priced.start;
       costs := costs || priced.cost;
-      starts := starts || priced.wanted;
+      starts := starts || priced.start;
     end if;
-    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.wanted).model,
+    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.start).model,
       'estimateMicros', (priced.cost).estimate_charge_micros, 'atMostMicros', (priced.cost).most_charge_micros,
-      'elements', keyframe_private.element_names((priced.wanted).input),
+      'elements', keyframe_private.element_names((priced.start).input),
       'error', case when (priced.refused).code is not null then
         jsonb_build_object('code', (priced.refused).code, 'message', (priced.refused).sentence) end);
   end loop;
@@ -5878,39 +5964,6 @@ begin
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-
-create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
-  quote boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
-  number constant integer := coalesce(estimate_prediction.count, 1);
-  made keyframe_private.quotes;
-  priced record;
-  cost keyframe_private.run_cost;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  priced := keyframe_private.price_start(project_id, step, input, model);
-  if number > 1 then
-    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
-  end if;
-  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
-  if quote then
-    made := keyframe_private.add_quote(
-      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
-  end if;
-  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(cost));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
@@ -6011,7 +6064,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
     select s.id from keyframe_private.provider_submits s
-    where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
+    where s.prediction_id = p.id and s.is_waiting order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 
 -- Adds what an active prediction needs in its status.
@@ -6129,14 +6182,13 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
-  for update;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_waiting for update;
   if not found then
     -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
-        and (s.submitted_at is null and s.ended_at is null or s.id = held.submit_id and s.attempt < row_now.attempt)) then
+        and (s.is_waiting or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);
@@ -7819,15 +7871,15 @@ comment on function keyframe_worker.exchange_deliveries is 'Records the results 
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_endpoints;
+  requested keyframe.webhook_endpoints;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 -- Administrators may set up to 100 by hand.
@@ -8036,17 +8088,17 @@ end $$;
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_deliveries;
+  requested keyframe.webhook_deliveries;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_own(d.owner_id) for update;
   end if;
-  select d.* into wanted from keyframe.webhook_deliveries d
+  select d.* into requested from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
@@ -8090,12 +8142,12 @@ begin
   page := array(
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
-      else array[list_webhook_deliveries.status] end) as wanted (status)
+      else array[list_webhook_deliveries.status] end) as s (status)
     cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
-      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
+      else array[list_webhook_deliveries.event_type] end) as t (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = wanted.status and d.event_type = asked.event_type
+      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = s.status and d.event_type = t.event_type
         and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
@@ -9174,7 +9226,7 @@ returns jsonb language sql volatile set search_path = '' as $$
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
     where l.pid is distinct from pg_backend_pid()
   ), table_locks as materialized (
-    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, not l.granted as is_wanted
+    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, l.granted
     from locks l
     where l.is_ours and l.locktype = 'relation'
       and (l.stops_writes or l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock'))
@@ -9190,7 +9242,7 @@ returns jsonb language sql volatile set search_path = '' as $$
         select x.transactionid from locks x join table_locks h on h.virtualtransaction = x.virtualtransaction
         where x.granted and x.locktype = 'transactionid') end
   ), table_waiters as materialized (
-    select t.pid from table_locks t where t.is_wanted
+    select t.pid from table_locks t where not t.granted
   ), wait_chains as (
     (select a.pid as victim, a.pid,
        case when a.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(a.pid) else '{}' end as behind

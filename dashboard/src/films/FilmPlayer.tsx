@@ -28,21 +28,21 @@ export function useFilmPlayer(videos: ShotVideo[]) {
     video.currentTime = 0;
     video.play().catch(() => undefined); // paused meanwhile
   };
-  return { frame, videos, shown, isAsked: played !== null, show, play }; // isAsked: somebody plays the film
+  return { frame, videos, shown, isPlaying: played !== null, show, play }; // isPlaying: also while paused
 }
 
 /** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
 export function FilmPlayer({ player, count }: { player: ReturnType<typeof useFilmPlayer>; count: number }) {
-  const { frame, videos, shown, isAsked, show } = player;
+  const { frame, videos, shown, isPlaying, show } = player;
   const [at, setAt] = useState({ path: "", seconds: 0 });
   const isShown = shown !== undefined && isPicture(shown.output.contentType);
   const place = shown ? videos.indexOf(shown) : 0;
   const next = videos[place + 1]?.id ?? null;
   useEffect(() => {
-    if (!isShown || !isAsked) return;
+    if (!isShown || !isPlaying) return;
     const timer = setTimeout(() => show(next), PICTURE_SECONDS * 1000);
     return () => clearTimeout(timer);
-  }, [isShown, isAsked, next, show]);
+  }, [isShown, isPlaying, next, show]);
   if (shown === undefined) return null;
   const { title, number, output } = shown;
   const label = `Shot ${number}: ${title}`;
@@ -59,7 +59,7 @@ export function FilmPlayer({ player, count }: { player: ReturnType<typeof useFil
             output={output}
             label={label}
             poster={shown.poster}
-            autoPlay={isAsked}
+            autoPlay={isPlaying}
             onTimeUpdate={({ currentTarget }) => setAt({ path: output.path, seconds: currentTarget.currentTime })}
             onEnded={() => show(next)}
           />

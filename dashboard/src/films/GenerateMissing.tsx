@@ -74,21 +74,21 @@ export function GenerateMissing({ film, ...opened }: DialogProps & { film: FilmW
   const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
 
   const listed = data && listShots(film, step, data.shots, unticked);
-  const wanted = listed?.filter(({ isOn }) => isOn) ?? [];
-  const atMostMicros = sumOf(wanted.map((one) => one.atMostMicros));
+  const selected = listed?.filter(({ isOn }) => isOn) ?? [];
+  const atMostMicros = sumOf(selected.map((one) => one.atMostMicros));
   const hasAllVideos = shots.every(({ takes }) => takes.video !== null);
   const stepName = STEP_NAME[step].toLowerCase();
   return (
     <FormDialog
       title={`Generate what is ${hasAllVideos ? "outdated" : "missing"}`}
-      submit={wanted.length === 0 ? "Generate" : `Generate ${countWords(step, wanted.length)}`}
+      submit={selected.length === 0 ? "Generate" : `Generate ${countWords(step, selected.length)}`}
       failed="Could not start"
       {...dialog}
       saving={starting}
-      canSubmit={wanted.length > 0}
+      canSubmit={selected.length > 0}
       done={starting.data && <Started step={starting.variables.step} count={starting.data.length} />}
       onSubmit={() => {
-        const body = { projectIds: wanted.map(({ projectId }) => projectId), outdated };
+        const body = { projectIds: selected.map(({ projectId }) => projectId), outdated };
         starting.mutate({ filmId, step, body, atMostMicros });
       }}
     >
@@ -122,7 +122,7 @@ export function GenerateMissing({ film, ...opened }: DialogProps & { film: FilmW
           />
         ))}
       </Stack>
-      {data && wanted.length > 0 && <Price all={data} step={step} wanted={wanted} videos={videos.data?.shots} />}
+      {data && selected.length > 0 && <Price all={data} step={step} selected={selected} videos={videos.data?.shots} />}
     </FormDialog>
   );
 }
@@ -135,16 +135,16 @@ const Started = ({ step, count }: { step: Step; count: number }) => (
   </Text>
 );
 
-type PriceProps = { all: FilmEstimate; step: Step; wanted: Missing[]; videos: Missing[] | undefined };
+type PriceProps = { all: FilmEstimate; step: Step; selected: Missing[]; videos: Missing[] | undefined };
 
-/** What the chosen shots cost, and with first frames also what their videos will. Says if a budget or the balance would refuse them. */
-function Price({ all, step, wanted, videos }: PriceProps) {
-  const sum = sumOf(wanted.map(({ estimateMicros }) => estimateMicros));
+/** What the selected shots cost, and with first frames also what their videos will. Says if a budget or the balance would refuse them. */
+function Price({ all, step, selected, videos }: PriceProps) {
+  const sum = sumOf(selected.map(({ estimateMicros }) => estimateMicros));
   const later = videos?.filter(({ error }) => error === null || error.code === "frame_not_ready") ?? [];
   const ofVideos = step === "first-frame" ? sumOf(later.map(({ estimateMicros }) => estimateMicros)) : 0;
-  const part = ofPart(all, sumOf(wanted.map(({ atMostMicros }) => atMostMicros)));
-  const fewer = wanted.length > 1 ? "fewer shots" : undefined;
-  const overBudget = overBudgetWords(part, { what: countWords(step, wanted.length), fewer });
+  const part = ofPart(all, sumOf(selected.map(({ atMostMicros }) => atMostMicros)));
+  const fewer = selected.length > 1 ? "fewer shots" : undefined;
+  const overBudget = overBudgetWords(part, { what: countWords(step, selected.length), fewer });
   return (
     <>
       <Text size="sm">

@@ -25,8 +25,8 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: DialogProps & {
     queryFn: ({ signal }) => keyframe.films.shares(filmId, { signal }),
     enabled: isOpen,
   });
-  const create = useOnce((client, asked: { expiresAt: string | undefined }, once) =>
-    client.films.share(filmId, asked, once),
+  const create = useOnce((client, body: { expiresAt: string | undefined }, once) =>
+    client.films.share(filmId, body, once),
   );
   const link = create.data && linkOf(create.data.token);
   return (

@@ -24,8 +24,8 @@ export function NewKey(opened: DialogProps) {
   const [may, setMay] = useState<KeyRight>("generate");
   const [dollars, setDollars] = useState<number | string>(5);
   const [days, setDays] = useState("");
-  const create = useOnce((client, asked: Parameters<typeof client.keys.create>[0], once) =>
-    client.keys.create(asked, once),
+  const create = useOnce((client, body: Parameters<typeof client.keys.create>[0], once) =>
+    client.keys.create(body, once),
   );
   const problem = name.trim() === "" ? "Enter a name." : null;
   const limit = may === "read" || dollars === "" ? null : Math.round(Number(dollars) * 1_000_000);

@@ -24,7 +24,7 @@ type Props = DialogProps & {
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
-type Asked = ProjectTexts & { filmId?: string | undefined; beginning: Beginning };
+type NewShot = ProjectTexts & { filmId?: string | undefined; beginning: Beginning };
 
 type Typed = { isTried: boolean; chosen?: string };
 
@@ -36,10 +36,10 @@ export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
   const [{ isTried, chosen }, set, dialog] = useTyped<Typed>({ isTried: false }, opened);
   const start = startChoice(before, chosen);
   const create = useOnce(
-    async (keyframe, { beginning, ...asked }: Asked, once) => {
+    async (keyframe, { beginning, ...shot }: NewShot, once) => {
       const saved = before && (await keyframe.readProject(before.projectId));
       const copied = saved && { aspectRatio: saved.aspectRatio, plan: planOfNextShot(saved.plan, beginning) };
-      return createShot(keyframe, { ...asked, ...copied }, once, saved);
+      return createShot(keyframe, { ...shot, ...copied }, once, saved);
     },
     (project) => {
       setTyped(() => NO_TEXTS);

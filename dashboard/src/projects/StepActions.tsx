@@ -49,7 +49,7 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
     options,
     choices: { ...choices, prompt: unsavedPrompt(strip, setup) },
     isSaved: plan.isSaved,
-    isWanted: !isOff,
+    isEnabled: !isOff,
   });
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
   const overBudget = estimate && overBudgetWords(estimate, takesOf(Number(count)));

@@ -23,44 +23,44 @@ type Priced = {
   options: StepOptions;
   /** Whether the plan has these options: a price is that of the saved plan. */
   isSaved: boolean;
-  isWanted: boolean;
+  isEnabled: boolean;
 };
 
 /**
- * What a start would cost. Null while that is not known, not wanted or refused; `refusal` says why the input would be refused. `isOld`: it
+ * What a start would cost. Null while that is not known, disabled or refused; `refusal` says why the input would be refused. `isOld`: it
  * is that of the settings before.
  */
-export function useEstimate({ project, step, choices, options, isSaved, isWanted }: Priced) {
+export function useEstimate({ project, step, choices, options, isSaved, isEnabled }: Priced) {
   const keyframe = useKeyframe();
   const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId, referenceImagePath } = project;
   const isSeen = useDocumentVisibility() === "visible";
   // What the input has from the project and its plan. Not its version, which a new title changes too.
-  const asked = hashKey([
+  const inputKey = hashKey([
     choices,
     options,
     [aspectRatio, textPrompt, elementIds, filmId, referenceImagePath],
     takes["first-frame"]?.predictionId,
     takes["last-frame"]?.predictionId,
   ]);
-  const [settled] = useDebouncedValue(asked, AFTER_TYPING_MS);
+  const [settled] = useDebouncedValue(inputKey, AFTER_TYPING_MS);
   const { data, error, isPlaceholderData } = useQuery<Estimate>({
-    queryKey: ["estimate", projectId, step, asked],
+    queryKey: ["estimate", projectId, step, inputKey],
     queryFn: ({ signal }) => keyframe.estimate(step, bodyOf(projectId, choices), { signal }),
-    enabled: isWanted && isSeen && isSaved && settled === asked,
+    enabled: isEnabled && isSeen && isSaved && settled === inputKey,
     retry: false,
     staleTime: 60_000,
     placeholderData: keepPreviousData,
   });
-  const isRefused = isWanted && isRefusal(error, "invalid_request", "unsupported_input", "model_unavailable");
+  const isRefused = isEnabled && isRefusal(error, "invalid_request", "unsupported_input", "model_unavailable");
   return {
-    estimate: isWanted && error === null ? (data ?? null) : null,
+    estimate: isEnabled && error === null ? (data ?? null) : null,
     isOld: isPlaceholderData,
     refusal: isRefused ? errorSentence(error) : null,
   };
 }
 
 /** All that decides what a start makes. */
-type Asked = { choices: Choices; options: StepOptions; textPrompt: string; after: string | undefined };
+type Start = { choices: Choices; options: StepOptions; textPrompt: string; after: string | undefined };
 
 /**
  * Saves unsaved texts, then starts a step: people expect what they see to be generated. The button stays busy for somebody who leaves the
@@ -74,7 +74,7 @@ export function useStartStep(
   const queries = useQueryClient();
   const mutationKey = ["start", projectId, step];
   const { mutate, error, reset, variables } = useOnce(
-    async (keyframe, { choices }: Asked, once) => {
+    async (keyframe, { choices }: Start, once) => {
       await save();
       return keyframe.generate(step, bodyOf(projectId, choices), once);
     },
@@ -95,7 +95,7 @@ export function useStartStep(
       mutate({ choices, options, textPrompt: texts.textPrompt, after: predictions[step]?.predictionId }),
     isStarting: useIsMutating({ mutationKey }) > 0,
     error,
-    /** How many takes were asked for. */
+    /** How many takes were requested. */
     count: variables?.choices.count ?? 1,
     /** Other settings may be accepted. */
     forgive: () => error !== null && reset(),

@@ -97,8 +97,8 @@ export function useChangeFilm(film: Film) {
     shown && withDeleted(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown, deleted);
   return useMutation({
     meta: IS_SHOWN,
-    mutationFn: async (asked: Change) => {
-      const change = { ...asked, projectIds: wholeOf(asked.projectIds) };
+    mutationFn: async (requested: Change) => {
+      const change = { ...requested, projectIds: wholeOf(requested.projectIds) };
       try {
         return await keyframe.films.change(film.filmId, change, { unchangedSince: change.projectIds && film });
       } catch (error) {
@@ -109,8 +109,8 @@ export function useChangeFilm(film: Film) {
         throw error;
       }
     },
-    onMutate: async (asked) => {
-      const projectIds = wholeOf(asked.projectIds);
+    onMutate: async (requested) => {
+      const projectIds = wholeOf(requested.projectIds);
       await queries.cancelQueries({ queryKey });
       const before = queries.getQueryData<FilmWithShots>(queryKey);
       if (before && projectIds) queries.setQueryData(queryKey, inOrder({ ...before, projectIds }));

@@ -113,8 +113,8 @@ export function usePlanClient(): KeyframeClient {
     films: {
       ...films,
       read: (id, options) => saveShots(id).then(() => films.read(id, options)),
-      generate: (id, ...asked) => saveShots(id).then(() => films.generate(id, ...asked)),
-      estimate: (id, ...asked) => saveShots(id).then(() => films.estimate(id, ...asked)),
+      generate: (id, ...args) => saveShots(id).then(() => films.generate(id, ...args)),
+      estimate: (id, ...args) => saveShots(id).then(() => films.estimate(id, ...args)),
     },
   };
 }

@@ -29,7 +29,7 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
     queryCache: new QueryCache({ onError: watch }),
     mutationCache: new MutationCache({
       onError: watch,
-      onSettled: (_data, error, _asked, _kept, { meta }) => {
+      onSettled: (_data, error, _variables, _kept, { meta }) => {
         const isKnown = error === null || (isRefused(error) && !isPassing(error));
         if (!isKnown || meta === CHANGES_NOTHING) return undefined;
         const reading = readAgain(queries);

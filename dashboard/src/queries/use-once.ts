@@ -11,10 +11,10 @@ export type Once = { idempotencyKey: string };
 
 /**
  * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
- * nothing. `asked` must contain everything that may change.
+ * nothing. `variables` must contain everything that may change.
  */
-export function useOnce<Asked, Answer>(
-  send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,
+export function useOnce<Variables, Answer>(
+  send: (keyframe: KeyframeClient, variables: Variables, once: Once) => Promise<Answer>,
   onDone: (answer: Answer) => unknown = () => undefined,
   mutationKey: MutationKey = [],
 ) {
@@ -25,12 +25,12 @@ export function useOnce<Asked, Answer>(
   const name = `${userId} ${String(mutationKey) || id}`;
   return useMutation({
     mutationKey,
-    mutationFn: (asked: Asked) => {
-      const body = JSON.stringify(asked ?? null);
+    mutationFn: (variables: Variables) => {
+      const body = JSON.stringify(variables ?? null);
       const before = unanswered.get(name);
       const once = before?.body === body ? before.once : { idempotencyKey: randomKey() };
       unanswered.set(name, { body, once });
-      return send(keyframe, asked, once);
+      return send(keyframe, variables, once);
     },
     gcTime: 0, // a secret in the answer is dropped when it is no longer shown
     onSuccess: (answer) => {

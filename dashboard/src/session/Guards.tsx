@@ -10,8 +10,8 @@ export function SignedIn() {
   const { session, isRecovering, hasLeft } = useSession();
   const { pathname, search } = useLocation();
   if (session === null) {
-    const isBackWanted = pathname !== "/" && !hasLeft;
-    const back = isBackWanted ? `?${new URLSearchParams({ back: pathname + search })}` : "";
+    const shouldReturn = pathname !== "/" && !hasLeft;
+    const back = shouldReturn ? `?${new URLSearchParams({ back: pathname + search })}` : "";
     return <Navigate to={`/sign-in${back}`} replace />;
   }
   if (isRecovering && pathname !== "/new-password") return <Navigate to="/new-password" replace />;

@@ -37,16 +37,16 @@ export function setupOf(
   const others = step === "last-frame" ? Number(hasFirstFrame) : countsFrames ? frames.length : 0;
   const mostReferences = frames.some((frame) => excludes.includes(frame)) ? 0 : Math.max(0, max - others);
 
-  const asked = Object.fromEntries(valuesIn(options).filter(([name, value]) => accepts(controls[name], value)));
+  const chosen = Object.fromEntries(valuesIn(options).filter(([name, value]) => accepts(controls[name], value)));
   const used = references.length > 0 && mostReferences > 0 ? [...frames, "referenceImages"] : frames;
-  const { values, forced } = completeValues(controls, asked, used);
+  const { values, forced } = completeValues(controls, chosen, used);
   return {
     ...{ step, options, models, model, references, mostReferences },
     /** The model makes no video without it. */
     needsFirstFrame: needsFrame(controls),
     ...{ usesFirstFrame, hasLastFrame, usesLastFrame },
     /** To show. A chosen value is not replaced by a forced one: the service refuses values that do not fit together. */
-    values: { ...values, ...asked },
+    values: { ...values, ...chosen },
     /** By other choices. */
     forced,
   };

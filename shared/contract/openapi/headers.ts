@@ -69,7 +69,7 @@ export function answerHeaders({ method, caller, tagged, versioned, waits }: Oper
 
 /** The headers of an error with one of these codes. */
 export function errorHeaders(codes: ErrorCode[]): z.ZodObject {
-  const has = (...wanted: ErrorCode[]) => wanted.some((code) => codes.includes(code));
+  const has = (...anyOf: ErrorCode[]) => anyOf.some((code) => codes.includes(code));
   return headersOf({
     "X-Request-Id": requestId,
     "Retry-After": has("rate_limited", "unavailable", "schema_outdated") && mustWait,

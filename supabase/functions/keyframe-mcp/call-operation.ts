@@ -16,11 +16,11 @@ export function createCallOperation(api: (request: Request) => Response | Promis
     const { path, query, body, method } = operation;
     const isQuery = (name: string) => name in (query?.shape ?? {});
     const rest = Object.entries(args).filter(([name, value]) => !(name in (path?.shape ?? {})) && value !== undefined);
-    const asked = rest.filter(([name]) => isQuery(name)).map(([name, value]) => [name, asText(value)]);
+    const parameters = rest.filter(([name]) => isQuery(name)).map(([name, value]) => [name, asText(value)]);
     const sent = Object.fromEntries(rest.filter(([name]) => !isQuery(name)));
     const at = operation.at.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(args[name])));
     const headers = { ...others, authorization, "x-request-id": requestId, "content-type": "application/json" };
-    const url = `http://api/api${at}?${new URLSearchParams(asked)}`;
+    const url = `http://api/api${at}?${new URLSearchParams(parameters)}`;
     const content = body === undefined ? null : JSON.stringify(sent);
     const response = await api(new Request(url, { method, signal, headers, body: content }));
     const envelope: Envelope<unknown> = await response.json(); // every answer of the API is one

@@ -5,7 +5,7 @@ import { OPERATIONS, type OperationId } from "../../../shared/contract/operation
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import type { ErrorDetail } from "../../../shared/http/errors.ts";
 import { asText, type CallOperation, type From, type Outcome } from "./call-operation.ts";
-import { type Asked, type createReadPictures, outputsOf } from "./pictures.ts";
+import { type PictureAccess, type createReadPictures, outputsOf } from "./pictures.ts";
 import { refuse, refused, succeed } from "./results.ts";
 import { shorten } from "./shorten.ts";
 import { fieldsOf, partsOf, TOOLS, type Tool } from "./tools.ts";
@@ -38,7 +38,7 @@ export async function callTool(
   args: Record<string, unknown>,
   from: From,
   notify: Notify,
-  asked: Asked | undefined,
+  access: PictureAccess | undefined,
   deps: Deps,
 ): Promise<CallToolResult> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
@@ -56,7 +56,7 @@ export async function callTool(
     : await deps.callOperation(of, { ...(toArguments?.(args) ?? args), ...fixed }, { ...from, ...version });
   if (!outcome.success) return refuse(outcome.error, outcome.retryAfter);
   const files = shows ? outputsOf(outcome.data).slice(0, MAX_LINKS) : [];
-  const pictures = await deps.readPictures(files, asked, from.signal);
+  const pictures = await deps.readPictures(files, access, from.signal);
   return succeed(shorten(of, outcome.data, args), files, pictures);
 }
 

@@ -13,7 +13,7 @@ import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
 import { createDiscovery } from "./discovery.ts";
 import { listTools } from "./list-tools.ts";
-import { type Asked, createPictureSpaces, createReadPictures } from "./pictures.ts";
+import { type PictureAccess, createPictureSpaces, createReadPictures } from "./pictures.ts";
 
 /** A call is the body of an operation, and the API takes 64 kB. */
 const BODY = { maxBytes: 128 * 1024, maxMs: 30_000 };
@@ -38,7 +38,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
   const deps = { callOperation, readPictures, elapsed, sleep };
   const openSpace = createPictureSpaces();
   /** The library gives a tool the request itself, if its body is parsed before. */
-  const asked = new WeakMap<Request, Asked>();
+  const access = new WeakMap<Request, PictureAccess>();
 
   const handler = createMcpHandler(
     ({ requestInfo }) => {
@@ -62,7 +62,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
             if (progressToken === undefined) return;
             await mcpReq.notify({ method: "notifications/progress", params: { progressToken, ...progress } });
           },
-          requestInfo && asked.get(requestInfo),
+          requestInfo && access.get(requestInfo),
           deps,
         );
       });
@@ -87,7 +87,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     if (TAKES_JSON.test(accept)) headers.set("accept", "application/json, text/event-stream");
     const space = openSpace(caller.ownerId ?? "");
     const message = new Request(url, { method, headers, signal });
-    asked.set(message, { caller, space });
+    access.set(message, { caller, space });
     const made = handler.fetch(message, { parsedBody });
     const response = await (TAKES_EVENTS.test(accept) ? made : made.then(withoutStream)).catch((error) => {
       space.end();
@@ -169,9 +169,9 @@ function withCors(request: Request, { status, headers: given, body }: Response, 
   headers.set("access-control-expose-headers", "mcp-session-id, mcp-protocol-version, www-authenticate, x-request-id");
   headers.set("x-request-id", requestId);
   if (request.method === "OPTIONS") {
-    const asked = request.headers.get("access-control-request-headers") ?? "";
+    const requested = request.headers.get("access-control-request-headers") ?? "";
     headers.set("access-control-allow-methods", "GET, POST, DELETE");
-    headers.set("access-control-allow-headers", /^[\w\-, ]{0,1000}$/.test(asked) ? asked : "");
+    headers.set("access-control-allow-headers", /^[\w\-, ]{0,1000}$/.test(requested) ? requested : "");
     headers.set("access-control-max-age", "86400");
   }
   return new Response(body, { status, headers });

@@ -3,8 +3,9 @@ const SCOPE = "email";
 const PATH = "/functions/v1/keyframe-mcp";
 
 /**
- * How a client that has no token finds who gives one (RFC 9728). Clients compare `resource` with the address that they were given, to the letter: both have the slash of the request, and the host that
- * was asked, where it is the project's own and the app has another. Not its query: Supabase Auth refuses a `resource` with one.
+ * How a client that has no token finds who gives one (RFC 9728). Clients compare `resource` with the address that they were given, to the
+ * letter: both have the slash of the request, and its host if that is the project's own or the app's. Not its query: Supabase Auth refuses
+ * a `resource` with one.
  */
 export function createDiscovery(supabaseUrl: string, clientUrl: string) {
   const hosts = new Map([supabaseUrl, clientUrl].map((base) => [new URL(base).hostname, base]));

@@ -35,8 +35,8 @@ const MAX_BYTES = 1024 * 1024;
 const WIDTH = 768;
 const TIMEOUT_MS = 10_000;
 
-/** Who has asked, and the space for pictures of the answer. */
-export type Asked = { caller: Caller; space: ReturnType<ReturnType<typeof createPictureSpaces>> };
+/** Whose pictures an answer may show, and the space for them. */
+export type PictureAccess = { caller: Caller; space: ReturnType<ReturnType<typeof createPictureSpaces>> };
 
 type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
 
@@ -58,9 +58,9 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
     const bytes = await readBody(response, { maxBytes: MAX_BYTES, maxMs: TIMEOUT_MS });
     return { mimeType, data: Buffer.from(bytes.buffer, 0, bytes.byteLength).toString("base64") };
   };
-  return async (files: Shown[], asked: Asked | undefined, signal: AbortSignal): Promise<Picture[]> => {
-    if (asked === undefined) return [];
-    const { space, caller } = asked;
+  return async (files: Shown[], access: PictureAccess | undefined, signal: AbortSignal): Promise<Picture[]> => {
+    if (access === undefined) return [];
+    const { space, caller } = access;
     // With a key the secret key reads, which may read every file: the first folder is the owner, as in Storage's policy.
     const isOwn = ({ path, url }: Shown["output"]) =>
       path.startsWith(`${caller.ownerId}/`) && OUTPUT_PATH.test(path) && url.startsWith(`${clientUrl}/storage/v1/`);

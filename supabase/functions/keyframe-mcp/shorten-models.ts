@@ -39,9 +39,9 @@ function shortModel({ model, isDefault, available, acceptsFaces, notes, prices, 
 
 /** Enough to choose one; with `model` all about that. */
 export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: Record<string, unknown>): Short {
-  const asked = steps.filter((one) => step === undefined || one.step === step);
+  const requested = steps.filter((one) => step === undefined || one.step === step);
   if (model !== undefined) {
-    const found = asked.flatMap((one) =>
+    const found = requested.flatMap((one) =>
       one.models.filter((a) => a.model === model).map((a) => ({ step: one.step, ...a })),
     );
     const [first] = found;
@@ -50,7 +50,7 @@ export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: 
       ? { ...first, step: undefined, steps: found.map((each) => each.step).join(", ") }
       : { models: [], next: NO_MODEL };
   }
-  const same = Map.groupBy(asked, ({ models }) => JSON.stringify(models));
+  const same = Map.groupBy(requested, ({ models }) => JSON.stringify(models));
   return {
     models: [...same.values()].flatMap((alike) =>
       (alike[0]?.models ?? []).map((one) => ({ ...shortModel(one), steps: alike.map((each) => each.step).join(", ") })),

@@ -14,12 +14,12 @@ create function keyframe_private.own_project(
   project uuid, versions timestamptz[] default null, missing text default 'You have no project with this projectId.')
 returns keyframe.projects language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.projects;
+  requested keyframe.projects;
 begin
-  select p.* into wanted from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
+  select p.* into requested from keyframe.projects p where p.id = project and keyframe_private.is_own(p.owner_id) and p.deleted_at is null;
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('project', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('project', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_project(
@@ -64,8 +64,8 @@ create function keyframe.list_projects(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted integer := least(max_rows, 101);
-  looked_at integer := case when search = '' then wanted else 5000 end;
+  page_size integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then page_size else 5000 end;
   matches keyframe.projects[];
   searched_until json;
   refused keyframe_private.refusal;
@@ -79,11 +79,11 @@ begin
     ) l
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
-    limit wanted);
+    limit page_size);
   if with_predictions then
     rate := keyframe_private.acquire_more_tokens(rate, cardinality(matches), keyframe_private.projects_per_token());
   end if;
-  if search <> '' and cardinality(matches) < wanted then
+  if search <> '' and cardinality(matches) < page_size then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
       where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (before_created_at, before_id)
@@ -111,12 +111,12 @@ create function keyframe.read_project(project_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_project(project_id);
-  return json_build_object('project', to_json(wanted), 'rate', rate,
-    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'));
+  project := keyframe_private.own_project(project_id);
+  return json_build_object('project', to_json(project), 'rate', rate,
+    'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[project]) s), '[]'));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);
@@ -155,15 +155,15 @@ create function keyframe.delete_project(project_id uuid, versions timestamptz[] 
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.projects;
+  project keyframe.projects;
   refused keyframe_private.refusal;
 begin
   -- Not one that is being deleted in parts: pruning holds its row.
   perform from keyframe.projects p
   where p.id = delete_project.project_id and keyframe_private.is_own(p.owner_id) and p.deleted_at is null for update;
-  wanted := keyframe_private.own_project(project_id, versions);
-  delete from keyframe.projects p where p.id = wanted.id;
-  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+  project := keyframe_private.own_project(project_id, versions);
+  delete from keyframe.projects p where p.id = project.id;
+  return jsonb_build_object('project', to_jsonb(project), 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

@@ -14,12 +14,12 @@ create function keyframe_private.own_film(
   film uuid, versions timestamptz[] default null, missing text default 'You have no film with this filmId.')
 returns keyframe.films language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.films;
+  requested keyframe.films;
 begin
-  select f.* into wanted from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
+  select f.* into requested from keyframe.films f where f.id = film and keyframe_private.is_own(f.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('film', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('film', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_film(
@@ -77,15 +77,15 @@ create function keyframe.read_film(film_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('read');
-  wanted keyframe.films;
+  film keyframe.films;
   shots keyframe.projects[];
   refused keyframe_private.refusal;
 begin
-  wanted := keyframe_private.own_film(film_id);
-  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  film := keyframe_private.own_film(film_id);
+  shots := array(select p from keyframe.projects p where p.film_id = film.id order by p.film_position);
   rate := keyframe_private.acquire_more_tokens(rate, cardinality(shots), keyframe_private.projects_per_token());
   return json_build_object(
-    'film', keyframe_private.film_json(wanted),
+    'film', keyframe_private.film_json(film),
     'shots', (
       select coalesce(json_agg(
         (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
@@ -156,20 +156,20 @@ create function keyframe.delete_film(film_id uuid, with_projects boolean default
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.films;
+  film keyframe.films;
   deleted jsonb;
   shots uuid[];
   refused keyframe_private.refusal;
 begin
   perform from keyframe.films f where f.id = delete_film.film_id and keyframe_private.is_own(f.owner_id) for update;
-  wanted := keyframe_private.own_film(film_id, versions);
-  deleted := keyframe_private.film_json(wanted);
-  shots := keyframe_private.shots_of(wanted.id);
+  film := keyframe_private.own_film(film_id, versions);
+  deleted := keyframe_private.film_json(film);
+  shots := keyframe_private.shots_of(film.id);
   if with_projects then
     -- before they leave the film: require_frame sees that they are deleted
     perform from keyframe.projects p where p.id = any (shots) for update;
   end if;
-  delete from keyframe.films f where f.id = wanted.id;
+  delete from keyframe.films f where f.id = film.id;
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);
   end if;

@@ -2,12 +2,12 @@ create function keyframe_private.own_element(
   element uuid, versions timestamptz[] default null, missing text default 'You have no element with this elementId.')
 returns keyframe.elements language plpgsql stable set search_path = '' as $$
 declare
-  wanted keyframe.elements;
+  requested keyframe.elements;
 begin
-  select e.* into wanted from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.elements e where e.id = element and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', missing);
-  perform keyframe_private.require_version('element', wanted.updated_at, versions);
-  return wanted;
+  perform keyframe_private.require_version('element', requested.updated_at, versions);
+  return requested;
 end $$;
 
 create function keyframe.create_element(
@@ -97,13 +97,13 @@ create function keyframe.delete_element(element_id uuid, versions timestamptz[] 
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage'); -- before any lock
-  wanted keyframe.elements;
+  element keyframe.elements;
   refused keyframe_private.refusal;
 begin
   perform from keyframe.elements e where e.id = delete_element.element_id and keyframe_private.is_own(e.owner_id) for update;
-  wanted := keyframe_private.own_element(element_id, versions);
-  delete from keyframe.elements e where e.id = wanted.id;
-  return json_build_object('element', to_jsonb(wanted) - 'owner_id', 'rate', rate);
+  element := keyframe_private.own_element(element_id, versions);
+  delete from keyframe.elements e where e.id = element.id;
+  return json_build_object('element', to_jsonb(element) - 'owner_id', 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused);

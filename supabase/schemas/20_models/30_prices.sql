@@ -111,12 +111,12 @@ end $$;
 create type keyframe_private.run_cost as (
   price_ids bigint[], markup numeric, estimate_micros bigint, most_micros bigint, estimate_charge_micros bigint, most_charge_micros bigint);
 
--- Whether a run can replace the one that was asked for: the most that the provider bills and the most that the user pays are no higher. Any
--- run can replace one whose cost is unknown.
-create function keyframe_private.costs_no_more(run keyframe_private.run_cost, asked keyframe_private.run_cost)
+-- Whether a run can replace the requested one: the most that the provider bills and the most that the user pays are no higher. Any run can
+-- replace one whose cost is unknown.
+create function keyframe_private.costs_no_more(run keyframe_private.run_cost, requested keyframe_private.run_cost)
 returns boolean language sql immutable set search_path = ''
-return asked.most_micros is null
-  or coalesce(run.most_micros <= asked.most_micros and run.most_charge_micros <= asked.most_charge_micros, false);
+return requested.most_micros is null
+  or coalesce(run.most_micros <= requested.most_micros and run.most_charge_micros <= requested.most_charge_micros, false);
 
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns keyframe_private.run_cost language plpgsql stable set search_path = '' as $$

@@ -1,21 +1,21 @@
 -- Takes: the succeeded predictions of a step, of which a project selects one.
 
-create function keyframe_private.selected_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.selected_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql immutable set search_path = '' as $$
 begin
-  return case wanted
+  return case step
     when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
     else project.selected_video_id end;
 end $$;
 
 -- The selected take, otherwise the latest that is not hidden.
-create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+create function keyframe_private.shown_take(project keyframe.projects, step keyframe.generation_step)
 returns uuid language plpgsql stable set search_path = '' as $$
 begin
   return coalesce(
-    keyframe_private.selected_take(project, wanted),
+    keyframe_private.selected_take(project, step),
     (select p.id from keyframe.predictions p
-     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     where p.project_id = project.id and p.step = shown_take.step and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
      limit 1));
 end $$;

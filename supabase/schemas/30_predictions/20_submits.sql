@@ -1,5 +1,31 @@
 -- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
 -- end a submit, search for its run, or add the next submit.
+--
+--   state         columns                                what moves it
+--   waiting       is_waiting: submitted_at is null       begin_submit → unanswered; abandon_submits → ended (no_run)
+--   unanswered    is_unanswered: submitted_at is set,    attach_run → running; add_search → searched for;
+--                 answered_at is null                    record_search_ended, before the next submit → ended (no_run, lost);
+--                                                        end_without_run → ended (no_run);
+--                                                        search_again, if the prediction is deleted → ended (lost)
+--   searched for  is_unanswered, search_task is set      attach_run → running; record_search_ended → ended (no_run, lost);
+--                                                        end_without_run → ended (no_run); prune, after a day → ended (lost)
+--   running       answered_at and                        record_run_state → ended (the run's outcome);
+--                 provider_prediction_id are set         record_run_not_canceled → ended (lost)
+--   ended         ended_at and outcome are set           if lost: attach_run → running, record_run_state → the run's outcome;
+--                                                        if no_run: search_again → unanswered
+--
+-- ended_at is null before the end. add_submits adds a waiting submit. attach_run adds a running one, for a second run of a submit or for a run
+-- of one that ended with no_run. prune deletes ended ones after 13 months.
+--
+-- cost_state is held while there is no outcome. With one, settle_ended sets it. An administrator settles or releases an unknown one.
+--
+--   outcome                     cost_state
+--   no_run, aborted             released
+--   succeeded                   settled; if a price counts the file, held until the prediction ends (settle_by_file)
+--   rejected, failed, canceled  settled, released or unknown, as billed_when of the model says
+--   lost                        unknown
+--
+-- A cost that cannot be computed is unknown, not settled. A cost that is 0 in any case is settled, not unknown.
 
 -- No foreign keys: a row outlives its prediction, project and account. Of about three updates the last is HOT if its page has space.
 create table keyframe_private.provider_submits (
@@ -16,6 +42,7 @@ create table keyframe_private.provider_submits (
   answered_at timestamptz,
   ended_at timestamptz,
   outcome text,
+  is_waiting boolean not null generated always as (submitted_at is null and ended_at is null) stored,
   is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
   provider_prediction_id text,
   search_task jsonb,
@@ -32,8 +59,7 @@ create table keyframe_private.provider_submits (
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
-  constraint search_only_while_unanswered check (search_task is null
-    or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint search_only_while_unanswered check (search_task is null or is_unanswered),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
@@ -52,6 +78,7 @@ comment on column keyframe_private.provider_submits.submitted_at is 'When begin_
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more could happen to it at the provider.';
 comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (what happened at the provider is unknown).';
+comment on column keyframe_private.provider_submits.is_waiting is 'Whether it is still to be sent.';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt. Null if no search of its own is due: while its prediction is queued, the next submit searches first.';
@@ -60,7 +87,7 @@ comment on column keyframe_private.provider_submits.metrics is 'What the provide
 comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those in force when it was added. Null when one is unknown.';
 comment on column keyframe_private.provider_submits.most_micros is 'The most that the provider can bill, in micro-dollars; null: no price is known.';
 comment on column keyframe_private.provider_submits.cost_micros is 'What the provider bills; only when it is settled.';
-comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
+comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended, or its price counts a file that is not stored yet. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 comment on column keyframe_private.provider_submits.client_id is 'The OAuth client or key that started its prediction; null: the owner''s session, or a server.';
 comment on column keyframe_private.provider_submits.charge_micros is 'What its owner pays; only when it is settled.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id)
@@ -158,7 +185,7 @@ begin
   for submit in
     select s.* from keyframe_private.provider_submits s where s.prediction_id = old.id and s.ended_at is null order by s.id for update
   loop
-    if submit.submitted_at is null then
+    if submit.is_waiting then
       perform keyframe_private.end_submit(submit.id, 'no_run');
     elsif submit.is_unanswered and submit.search_task is null then
       leased_until := (
@@ -256,7 +283,7 @@ declare
 begin
   if exists (
     select from keyframe_private.provider_submits s
-    where s.prediction_id = prediction.id and s.submitted_at is null and s.ended_at is null) then
+    where s.prediction_id = prediction.id and s.is_waiting) then
     return; -- one waits already, with its work
   end if;
   perform keyframe_private.acquire_lock('slots', prediction.owner_id);
@@ -274,12 +301,12 @@ end $$;
 
 -- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
 -- decides.
-create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.models m set refused_at = since
   where (m.step, m.model) in (
-    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+    select l.step, l.model from keyframe.models l where l.step = set_refused.step and l.model = set_refused.model for no key update skip locked);
 end $$;
 
 -- From now on the model is unavailable. The prediction moves to the next model that accepts its input, unless the caller named this one.

@@ -134,28 +134,30 @@ begin
 end $$;
 
 -- See the beginning of this file.
-create function keyframe_private.apply_plan(inout wanted keyframe.predictions, project keyframe.projects)
+create function keyframe_private.apply_plan(inout start keyframe.predictions, project keyframe.projects)
 language plpgsql stable set search_path = '' as $$
 declare
-  planned jsonb := coalesce(project.plan -> wanted.step::text, '{}');
+  planned jsonb := coalesce(project.plan -> start.step::text, '{}');
   planned_model constant text := planned ->> 'model';
-  is_planned_model constant boolean := wanted.model is null and planned_model is not null;
-  is_other_model constant boolean := wanted.model is not null and wanted.model is distinct from planned_model;
+  named_model constant text := nullif(start.model, ''); -- the column's default: none is named
+  is_planned_model constant boolean := named_model is null and planned_model is not null;
+  is_other_model constant boolean := named_model is not null and named_model is distinct from planned_model;
   chosen keyframe.models;
   image text;
 begin
+  perform keyframe_private.raise_if(jsonb_typeof(start.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
+  start.model := coalesce(named_model, planned_model);
   if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
-  wanted.model := coalesce(wanted.model, planned_model);
   select m.* into chosen from keyframe.models m
-  where m.step = wanted.step
-    and m.model = coalesce(wanted.model, (select d.model from keyframe.step_defaults d where d.step = wanted.step));
+  where m.step = start.step
+    and m.model = coalesce(start.model, (select d.model from keyframe.step_defaults d where d.step = start.step));
   perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
   planned := planned - 'model'::text;
   foreach image in array array['firstFrame', 'lastFrame', 'referenceImages'] loop
-    if wanted.input ?| keyframe_private.fields_of_image(image) then
+    if start.input ?| keyframe_private.fields_of_image(image) then
       planned := planned - keyframe_private.fields_of_image(image);
     end if;
   end loop;
@@ -169,19 +171,19 @@ begin
   -- always has its first frame as a reference, so a model that takes one image gets only that.
   if not chosen.controls ? 'referenceImages' then
     planned := planned - 'referenceImagePaths'::text;
-  elsif wanted.step <> 'video' and project.reference_image_path is not null
-    and not (planned || wanted.input) ?| keyframe_private.fields_of_image('referenceImages')
-    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or wanted.step = 'first-frame'
+  elsif start.step <> 'video' and project.reference_image_path is not null
+    and not (planned || start.input) ?| keyframe_private.fields_of_image('referenceImages')
+    and ((chosen.controls #>> '{referenceImages,max}')::integer > 1 or start.step = 'first-frame'
       or keyframe_private.shown_take(project, 'first-frame') is null) then
     planned := planned || jsonb_build_object('referenceImagePaths', jsonb_build_array(project.reference_image_path));
   end if;
-  if wanted.step = 'video' then
-    planned := keyframe_private.fit_frames(planned, wanted.input, chosen, is_planned_model);
+  if start.step = 'video' then
+    planned := keyframe_private.fit_frames(planned, start.input, chosen, is_planned_model);
   end if;
   if planned -> 'continuesPreviousShot' = 'true' and (keyframe_private.previous_shot(project)).id is null then
     planned := planned - 'continuesPreviousShot'::text;
   end if;
-  wanted.input := planned || wanted.input;
+  start.input := planned || start.input;
 end $$;
 
 -- How a video begins: on a frame of its own, or where the previous shot of the film ends.
@@ -234,34 +236,31 @@ begin
 end $$;
 
 -- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
--- not locked: if it is deleted, the waiting start fails as if the video had failed. Two arguments are given only to compute a price:
---
---   previous_start   the start of the previous shot in the same request, which has no row yet
---   assumes_frame    the frame on which the video begins counts as made, even if there is none yet
+-- not locked: if it is deleted, the waiting start fails as if the video had failed. previous_start: in the estimate of a film, the start of
+-- the previous shot, which has no row.
 create function keyframe_private.resolve_beginning(
-  inout wanted keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions, assumes_frame boolean)
+  inout start keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
 declare
-  asked constant jsonb := wanted.input -> 'continuesPreviousShot';
+  continues constant jsonb := start.input -> 'continuesPreviousShot';
   previous keyframe.projects;
   video keyframe.predictions;
   end_image jsonb;
   ratio_before text;
   ratio text;
 begin
-  wanted.waits_for := null;
-  perform keyframe_private.raise_if(jsonb_typeof(asked) not in ('boolean', 'null'), 'invalid_request',
+  start.waits_for := null;
+  perform keyframe_private.raise_if(jsonb_typeof(continues) not in ('boolean', 'null'), 'invalid_request',
     'continuesPreviousShot must be true or false.');
-  if asked is distinct from 'true' then
-    wanted.input := wanted.input - array['continuesPreviousShot', 'continuesPredictionId']
-      || case when assumes_frame then '{"firstFramePredictionId": null, "continuesPreviousShot": true}' else '{}' end::jsonb;
+  if continues is distinct from 'true' then
+    start.input := start.input - array['continuesPreviousShot', 'continuesPredictionId'];
     return;
   end if;
-  perform keyframe_private.raise_if(wanted.step <> 'video', 'unsupported_input',
-    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', wanted.step));
+  perform keyframe_private.raise_if(start.step <> 'video', 'unsupported_input',
+    format('A %s cannot continue a shot. Leave out continuesPreviousShot.', start.step));
   -- The input of an answer, sent again, has continuesPredictionId next to the frame that came from it.
-  perform keyframe_private.raise_if(wanted.input ->> 'continuesPredictionId' is null
-    and coalesce(wanted.input ->> 'firstFramePredictionId', wanted.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
+  perform keyframe_private.raise_if(start.input ->> 'continuesPredictionId' is null
+    and coalesce(start.input ->> 'firstFramePredictionId', start.input ->> 'firstFrameImagePath') is not null, 'invalid_request',
     'Send continuesPreviousShot or a first frame, not both.');
   previous := keyframe_private.previous_shot(project);
   perform keyframe_private.raise_if(previous.id is null, 'unsupported_input',
@@ -270,19 +269,19 @@ begin
     video := previous_start;
   else
     select v.* into video from keyframe.predictions v where v.id = keyframe_private.expected_video(previous);
-    perform keyframe_private.raise_if(not found and not assumes_frame, 'frame_not_ready',
+    perform keyframe_private.raise_if(not found, 'frame_not_ready',
       'The previous shot has no video yet, and none is being made. Generate it first, or start this one from another frame.');
   end if;
   end_image := keyframe_private.end_image_of(video);
   if end_image is null then -- else read_input compares the image itself
     ratio_before := coalesce(video.input ->> 'aspectRatio', previous.aspect_ratio);
-    ratio := coalesce(wanted.input ->> 'aspectRatio', project.aspect_ratio);
+    ratio := coalesce(start.input ->> 'aspectRatio', project.aspect_ratio);
     perform keyframe_private.raise_if(ratio_before <> ratio, 'unsupported_input',
       format('The previous shot has the aspect ratio %s, and this one %s. Give both the same ratio, or start this one from another frame.',
         ratio_before, ratio));
-    wanted.waits_for := video.id;
+    start.waits_for := video.id;
   end if;
-  wanted.input := wanted.input - 'firstFrameImagePath'::text
+  start.input := start.input - 'firstFrameImagePath'::text
     || jsonb_build_object('firstFramePredictionId', null, 'continuesPredictionId', video.id) || coalesce(end_image, '{}');
 end $$;
 

@@ -1,4 +1,5 @@
--- Checks and completes an input, whether it comes through a function or the Data API.
+-- Checks and completes an input, whether it comes through a function or the Data API: read_input and use_elements make `requested` of it,
+-- which names all frames, images and elements, and is the same for each model; resolve_input completes that for the chosen one.
 
 -- Raises unless it is a frame that has succeeded with an image, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
@@ -64,7 +65,7 @@ begin
 end $$;
 
 -- Refuses what a model would ignore or refuse. `used`: the image controls that are used.
-create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
+create function keyframe_private.require_supported(requested jsonb, used text[], chosen keyframe.models)
 returns void language plpgsql stable set search_path = '' as $$
 declare
   extra record;
@@ -73,7 +74,7 @@ declare
 begin
   select u.name into extra from unnest(used) u (name) where not chosen.controls ? u.name limit 1;
   perform keyframe_private.raise_if(found, 'unsupported_input', format('%s takes no %s.', chosen.model, extra.name));
-  select a.key as name, a.value into extra from jsonb_each(asked) a
+  select a.key as name, a.value into extra from jsonb_each(requested) a
   where not chosen.controls ? a.key
     and (a.key <> 'aspectRatio' or not used && array['firstFrame', 'lastFrame']) -- beside frames it is theirs
   order by a.key limit 1;
@@ -82,8 +83,8 @@ begin
     extra.name, keyframe_private.quote_value(extra.value #>> '{}')));
 
   for control in
-    select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
-    where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
+    select c.key as name, c.value as rule, requested -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    where c.key = any (used) or requested ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
     if control.value is null and not control.is_used then
@@ -92,12 +93,12 @@ begin
     end if;
     if control.rule ?| array['excludes', 'needs'] then
       for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-        perform keyframe_private.raise_if(other = any (used) or asked ? other, 'unsupported_input',
+        perform keyframe_private.raise_if(other = any (used) or requested ? other, 'unsupported_input',
           format('%s takes either %s or %s: one of them would be dropped. Leave one out%s.', chosen.model, control.name, other,
             keyframe_private.without_frame(other)));
       end loop;
       for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-        perform keyframe_private.raise_if(not (other = any (used) or asked ? other), 'unsupported_input',
+        perform keyframe_private.raise_if(not (other = any (used) or requested ? other), 'unsupported_input',
           format('%s takes %s only together with %s%s.', chosen.model, control.name, other, keyframe_private.without_frame(control.name)));
       end loop;
     end if;
@@ -111,11 +112,11 @@ end $$;
 
 -- Completes the prompt and the controls without images: with the requested values, those that another choice forces, and the model's
 -- defaults.
-create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
+create function keyframe_private.resolve_values(requested jsonb, used text[], chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   -- A model without the control makes no sound.
-  complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
+  complete jsonb := case when not chosen.controls ? 'audio' and requested -> 'audio' = 'false' then requested - 'audio' else requested end;
   control record;
   forced record;
 begin
@@ -123,7 +124,7 @@ begin
   -- Requested values come before defaults; among these, one that forces another comes first.
   for control in
     select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
-    order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
+    order by c.key <> all (used), not requested ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
   loop
     if control.rule ? 'default' and not complete ? control.name then
       complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
@@ -149,7 +150,7 @@ end $$;
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void language plpgsql stable set search_path = '' as $$
 declare
-  wanted constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
+  expected constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
   width numeric;
   height numeric;
 begin
@@ -158,7 +159,7 @@ begin
   else
     select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
   end if;
-  perform keyframe_private.raise_if(abs(width / height / wanted - 1) > 0.06, 'unsupported_input', format(
+  perform keyframe_private.raise_if(abs(width / height / expected - 1) > 0.06, 'unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
       frame, width, height, ratio, ratio));
 end $$;
@@ -210,69 +211,70 @@ $$;
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  asked jsonb := input;
+  requested jsonb := input;
   first_reference constant jsonb := nullif(input -> 'referenceImagePath', 'null');
   paths constant jsonb := coalesce(nullif(input -> 'referenceImagePaths', 'null'), '[]' || coalesce(first_reference, '[]'));
-  unwanted text;
+  field text;
   frame text;
 begin
   perform keyframe_private.raise_if(input - keyframe_private.input_fields() <> '{}', 'invalid_request',
     'input has an unknown field.');
 
-  foreach unwanted in array case step
+  foreach field in array case step
     when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
     when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
   loop
-    perform keyframe_private.raise_if(input ->> unwanted is not null, 'unsupported_input',
-      format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    perform keyframe_private.raise_if(input ->> field is not null, 'unsupported_input',
+      format('A %s is not made with a frame: leave out %s.', step, field));
   end loop;
 
-  if asked ->> 'prompt' is null then
-    asked := asked || jsonb_build_object('prompt', project.text_prompt);
+  if requested ->> 'prompt' is null then
+    requested := requested || jsonb_build_object('prompt', project.text_prompt);
   end if;
   perform keyframe_private.raise_if(
-    asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
+    input ->> 'aspectRatio' is not null and not keyframe_private.has_shape(input -> 'aspectRatio', 'a ratio such as "16:9"'), 'invalid_request',
     'aspectRatio must be a ratio such as "16:9".');
   -- The input of an answer has both fields, with the same first image.
   perform keyframe_private.raise_if(first_reference is not null and first_reference is distinct from paths -> 0, 'invalid_request',
     'Send referenceImagePath or referenceImagePaths, not two different ones.');
   perform keyframe_private.raise_if(jsonb_typeof(paths) <> 'array' or paths @? '$[*] ? (@.type() <> "string")', 'invalid_request',
     'referenceImagePaths must be a list of paths.');
-  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'] || jsonb_build_object('referenceImagePaths', paths);
+  requested := requested - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath']
+    || jsonb_build_object('referenceImagePaths', paths);
   if step <> 'first-frame' then
-    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
+    requested := requested || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
   if step = 'video' then
-    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    requested := requested || keyframe_private.resolve_frame(input, 'lastFrame', project);
     perform keyframe_private.raise_if(
-      coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
+      coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath') is null and not input ? 'firstFramePredictionId',
       'frame_not_ready',
       'This project has no first frame that succeeded. Generate the first frame, then try again, or send firstFramePredictionId null for a video without one.');
     -- The ratio of a start does not depend on the model.
     foreach frame in array array['firstFrame', 'lastFrame'] loop
-      perform keyframe_private.require_ratio(coalesce(asked ->> (frame || 'PredictionId'), asked ->> (frame || 'ImagePath')),
-        coalesce(asked ->> 'aspectRatio', project.aspect_ratio));
+      perform keyframe_private.require_ratio(coalesce(requested ->> (frame || 'PredictionId'), requested ->> (frame || 'ImagePath')),
+        coalesce(requested ->> 'aspectRatio', project.aspect_ratio));
     end loop;
   end if;
-  return asked;
+  return requested;
 end $$;
 
 -- Completes what read_input returned for a model.
-create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
+create function keyframe_private.resolve_input(requested jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
-  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
-  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
-  others constant jsonb := asked - keyframe_private.image_fields();
+  first_frame constant text := coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(requested ->> 'lastFramePredictionId', requested ->> 'lastFrameImagePath');
+  others constant jsonb := requested - keyframe_private.image_fields();
   images constant jsonb := '{"firstFramePredictionId": null, "lastFramePredictionId": null}'
-    || jsonb_strip_nulls(asked - array(select jsonb_object_keys(others)));
-  values_asked jsonb := jsonb_strip_nulls(others);
+    || jsonb_strip_nulls(requested - array(select jsonb_object_keys(others)));
+  requested_values jsonb := jsonb_strip_nulls(others);
   -- A last frame keeps the look of the first frame, which is one of its references.
   keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
-  reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
+  reference_count constant integer := jsonb_array_length(requested -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
-    case when chosen.step = 'video' and (first_frame is not null or asked ? 'continuesPreviousShot') then 'firstFrame' end,
+    case when chosen.step = 'video' and (first_frame is not null or requested ? 'continuesPreviousShot') then 'firstFrame' end,
     case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
@@ -283,11 +285,11 @@ begin
     format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count + frame_count,
       case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)'
         when frame_count > 0 then format(' (%s of them frames)', frame_count) else '' end
-        || case when asked ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
+        || case when requested ? 'elements' then ', the images of its elements among them: use fewer elements' else '' end));
   if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
-    values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
+    requested_values := jsonb_build_object('aspectRatio', project.aspect_ratio) || requested_values;
   end if;
-  return images || keyframe_private.resolve_values(values_asked, used, chosen);
+  return images || keyframe_private.resolve_values(requested_values, used, chosen);
 end $$;
 
 -- The rules of an input. As table checks they were parsed and planned at each write of a row (about six), a tenth of the Postgres time of a

@@ -77,22 +77,22 @@ end $$;
 
 -- For a repeated input, whose prompt and references already have its elements. A record is kept while its text is in the prompt or, without
 -- a text, while one of its images is in the references.
-create function keyframe_private.keep_element_records(asked jsonb)
+create function keyframe_private.keep_element_records(requested jsonb)
 returns jsonb language plpgsql stable set search_path = '' as $$
 declare
   kept jsonb;
 begin
-  if jsonb_typeof(asked -> 'elements') <> 'array'
-    or jsonb_array_length(asked -> 'elements') > keyframe_private.max_elements('start')
-    or exists (select from jsonb_array_elements(asked -> 'elements') e where not keyframe_private.is_element_record(e)) then
+  if jsonb_typeof(requested -> 'elements') <> 'array'
+    or jsonb_array_length(requested -> 'elements') > keyframe_private.max_elements('start')
+    or exists (select from jsonb_array_elements(requested -> 'elements') e where not keyframe_private.is_element_record(e)) then
     perform keyframe_private.raise_error('invalid_request', 'elements must be a list as in `input` of a response.');
   end if;
   select jsonb_agg(jsonb_build_object('elementId', e -> 'elementId', 'updatedAt', e -> 'updatedAt', 'name', e -> 'name', 'text', e -> 'text',
     'imagePaths', e -> 'imagePaths') order by place) into kept
-  from jsonb_array_elements(asked -> 'elements') with ordinality r (e, place)
-  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where asked -> 'referenceImagePaths' @> i)
-    else strpos(asked ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
-  return asked - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
+  from jsonb_array_elements(requested -> 'elements') with ordinality r (e, place)
+  where case when e ->> 'text' = '' then exists (select from jsonb_array_elements(e -> 'imagePaths') i where requested -> 'referenceImagePaths' @> i)
+    else strpos(requested ->> 'prompt', format('%s: %s', e ->> 'name', e ->> 'text')) > 0 end;
+  return requested - array['elements', 'elementIds'] || jsonb_strip_nulls(jsonb_build_object('elements', kept));
 end $$;
 
 -- The elements of a start, and its prompt without the @ of their names; null if there are none and the prompt stays as it is:
@@ -100,7 +100,7 @@ end $$;
 --   elementIds of the start, else of the project   these, and those that the prompt names
 --   neither, and the prompt names some             these
 --   neither, and it names none                     those of the film
-create function keyframe_private.choose_elements(asked jsonb, project keyframe.projects, out ids uuid[], out prompt text)
+create function keyframe_private.choose_elements(requested jsonb, project keyframe.projects, out ids uuid[], out prompt text)
 language plpgsql volatile set search_path = '' as $$
 declare
   film_ids constant uuid[] := coalesce((select f.element_ids from keyframe.films f where f.id = project.film_id), '{}');
@@ -108,20 +108,20 @@ declare
   known uuid[];
   named record;
 begin
-  if asked ->> 'elementIds' is not null then
-    perform keyframe_private.raise_if(jsonb_typeof(asked -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
-    listed := array(select i::uuid from jsonb_array_elements_text(asked -> 'elementIds') i);
+  if requested ->> 'elementIds' is not null then
+    perform keyframe_private.raise_if(jsonb_typeof(requested -> 'elementIds') <> 'array', 'invalid_request', 'elementIds must be a list.');
+    listed := array(select i::uuid from jsonb_array_elements_text(requested -> 'elementIds') i);
     perform keyframe_private.require_elements(listed, project.owner_id);
     if listed = '{}' then
       return; -- an @ means nothing here
     end if;
   end if;
   known := coalesce(listed, '{}') || film_ids;
-  if known = '{}' and coalesce(strpos(asked ->> 'prompt', '@'), 0) = 0 then
+  if known = '{}' and coalesce(strpos(requested ->> 'prompt', '@'), 0) = 0 then
     return;
   end if;
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
-  named := keyframe_private.read_mentions(asked ->> 'prompt', known, project.owner_id);
+  perform keyframe_private.raise_if(char_length(requested ->> 'prompt') > 4000, 'invalid_request', 'prompt must have at most 4000 characters.');
+  named := keyframe_private.read_mentions(requested ->> 'prompt', known, project.owner_id);
   if known <> '{}' then -- otherwise none of its @ names an element
     ids := case when listed is not null then listed || named.ids when named.ids = '{}' then film_ids else named.ids end;
     prompt := named.plain;
@@ -130,23 +130,23 @@ end $$;
 
 -- Adds the elements of a start to the prompt and the references from read_input, with a record of each. A video that begins on a frame
 -- shows them in the frame: it gets their images only if the start has elementIds.
-create function keyframe_private.use_elements(asked jsonb, step keyframe.generation_step, project keyframe.projects)
+create function keyframe_private.use_elements(requested jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb language plpgsql volatile set search_path = '' as $$
 declare
-  needs_images constant boolean := step <> 'video' or asked ->> 'elementIds' is not null
-    or coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath', asked ->> 'continuesPreviousShot') is null;
+  needs_images constant boolean := step <> 'video' or requested ->> 'elementIds' is not null
+    or coalesce(requested ->> 'firstFramePredictionId', requested ->> 'firstFrameImagePath', requested ->> 'continuesPreviousShot') is null;
   chosen record;
   used record;
   images text[] := '{}';
 begin
-  if asked ->> 'elements' is not null then
-    perform keyframe_private.raise_if(asked ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
-    return keyframe_private.keep_element_records(asked);
+  if requested ->> 'elements' is not null then
+    perform keyframe_private.raise_if(requested ->> 'elementIds' is not null, 'invalid_request', 'Send elementIds or elements, not both.');
+    return keyframe_private.keep_element_records(requested);
   end if;
-  chosen := keyframe_private.choose_elements(asked, project);
-  asked := asked - array['elements', 'elementIds'];
+  chosen := keyframe_private.choose_elements(requested, project);
+  requested := requested - array['elements', 'elementIds'];
   if chosen.ids is null then
-    return asked;
+    return requested;
   end if;
   select count(*) as number, jsonb_agg(u.element order by u.place) as records,
     string_agg(format('%s: %s', u.element ->> 'name', u.element ->> 'text'), e'\n' order by u.place)
@@ -164,16 +164,16 @@ begin
     images := array(
       select i.path from jsonb_array_elements(used.records) with ordinality r (element, place)
       cross join lateral jsonb_array_elements_text(r.element -> 'imagePaths') with ordinality i (path, place)
-      where not asked -> 'referenceImagePaths' ? i.path
+      where not requested -> 'referenceImagePaths' ? i.path
       group by i.path order by min(r.place), min(i.place));
   end if;
-  asked := asked || jsonb_strip_nulls(jsonb_build_object(
+  requested := requested || jsonb_strip_nulls(jsonb_build_object(
     'prompt', concat_ws(e'\n\n', chosen.prompt, used.lines), 'elements', used.records,
-    'referenceImagePaths', (asked -> 'referenceImagePaths') || to_jsonb(images)));
-  perform keyframe_private.raise_if(char_length(asked ->> 'prompt') > 4000, 'unsupported_input', format(
+    'referenceImagePaths', (requested -> 'referenceImagePaths') || to_jsonb(images)));
+  perform keyframe_private.raise_if(char_length(requested ->> 'prompt') > 4000, 'unsupported_input', format(
     'The prompt has %s characters with the texts of its %s elements, and the maximum is 4000. Use fewer elements, or shorten a text.',
-    char_length(asked ->> 'prompt'), used.number));
-  return asked;
+    char_length(requested ->> 'prompt'), used.number));
+  return requested;
 end $$;
 
 create function keyframe_private.element_names(input jsonb)

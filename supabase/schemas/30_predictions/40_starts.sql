@@ -1,19 +1,19 @@
 -- A start is an insert into predictions, by start_prediction, start_film, the Data API or an administrator. Its triggers do the rest. For
--- the statement: its first token, before a project or prediction is locked. For each row: owner, model, input, slot. For the rows together:
--- the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
+-- the statement: its first token, before a project or prediction is locked. For each row: owner, model and input (resolve_start), slot. For
+-- the rows together: the images, the other tokens, the budget of each owner, submits, a kick. A refusal undoes all rows.
 
 -- The default of a step may be unavailable.
-create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
+create function keyframe_private.choose_model(step keyframe.generation_step, named text)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   chosen keyframe.models;
 begin
   select m.* into chosen from keyframe.models m
-  where m.step = wanted and m.enabled
-    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
+  where m.step = choose_model.step and m.enabled
+    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = choose_model.step));
   if not found then
     perform keyframe_private.raise_error('unsupported_input',
-      format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+      format('There is no such model for the step %s. GET /api/models lists them.', step));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -23,7 +23,7 @@ begin
 end $$;
 
 -- Lists the other available models of a step that accept an input, in order, with the input completed for each.
-create function keyframe_private.models_accepting(asked jsonb, project keyframe.projects, other_than keyframe.models)
+create function keyframe_private.models_accepting(requested jsonb, project keyframe.projects, other_than keyframe.models)
 returns table (model text, input jsonb) language plpgsql stable set search_path = '' as $$
 declare
   candidate keyframe.models;
@@ -31,7 +31,7 @@ begin
   for candidate in select s.* from keyframe_private.successors_of(other_than, now()) s loop
     begin
       model := candidate.model;
-      input := keyframe_private.resolve_input(asked, project, candidate);
+      input := keyframe_private.resolve_input(requested, project, candidate);
       return next;
     exception when sqlstate 'KEYFR' then
       continue; -- it does not take this input
@@ -40,31 +40,31 @@ begin
 end $$;
 
 -- Returns the first available model that accepts the same input and costs no more, or null.
-create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
+create function keyframe_private.find_successor(gone keyframe.models, requested jsonb, project keyframe.projects)
 returns keyframe.models language plpgsql stable set search_path = '' as $$
 declare
   found_model keyframe.models;
-  asked_cost keyframe_private.run_cost;
+  gone_cost keyframe_private.run_cost;
 begin
   begin
-    asked_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now());
+    gone_cost := keyframe_private.estimate_cost(gone.model, keyframe_private.resolve_input(requested, project, gone), now());
   exception when sqlstate 'KEYFR' then
     null; -- it did not take this input either, so it has no price for it
   end;
   select m.* into found_model
-  from keyframe_private.models_accepting(asked, project, gone) with ordinality t (model, input, place)
+  from keyframe_private.models_accepting(requested, project, gone) with ordinality t (model, input, place)
   join keyframe.models m on m.step = gone.step and m.model = t.model
-  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), asked_cost)
+  where keyframe_private.costs_no_more(keyframe_private.estimate_cost(t.model, t.input, now()), gone_cost)
   order by t.place
   limit 1;
   return found_model;
 end $$;
 
--- Completes and checks a start, in eight steps. As an example, a user starts a video with {"prompt": "@Anna leaves"} and names no model. The
--- project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame is F, and its film has the element Anna with the
--- text "a woman in red":
+-- Completes and checks a start, in eight steps, of which complete_start has the last five. As an example, a user starts a video with
+-- {"prompt": "@Anna leaves"} and names no model. The project's plan is {"video": {"model": "A", "durationSeconds": 10}}, its shown first frame
+-- is F, and its film has the element Anna with the text "a woman in red":
 --
---   1  lock the project    it must be the caller's, and gives the start its owner
+--   1  lock_project        it must be the caller's
 --   2  apply_plan          model A; "durationSeconds": 10
 --   3  resolve_beginning   no change; a start that continues the previous shot gets the end image of that, or waits for it
 --   4  choose_model        the row of A; a model that is named must be available
@@ -72,40 +72,50 @@ end $$;
 --   6  use_elements        "prompt": "Anna leaves", then "Anna: a woman in red"; "elements": the record of Anna
 --   7  find_successor      no change; only a default model that is not available is replaced by another
 --   8  resolve_input       "aspectRatio": "16:9", as the project has it; "resolution": A's default, and so for each control of A
---
--- previous_start, assumes_frame: see resolve_beginning.
-create function keyframe_private.resolve_start(
-  inout wanted keyframe.predictions, previous_start keyframe.predictions default null, assumes_frame boolean default false)
+create function keyframe_private.resolve_start(inout start keyframe.predictions)
 language plpgsql volatile set search_path = '' as $$
 declare
-  project keyframe.projects;
-  chosen keyframe.models;
-  asked jsonb;
-  refused keyframe_private.refusal;
+  project constant keyframe.projects := keyframe_private.lock_project(start.project_id);
 begin
-  -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
+  start := keyframe_private.apply_plan(start, project);
+  start := keyframe_private.resolve_beginning(start, project);
+  start := keyframe_private.complete_start(start, project);
+end $$;
+
+-- Locks a project against deletion: waits for a deletion under way, and then finds no project.
+create function keyframe_private.lock_project(id uuid)
+returns keyframe.projects language plpgsql volatile set search_path = '' as $$
+declare
+  project keyframe.projects;
+begin
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
+  where p.id = lock_project.id and (auth.uid() is null or keyframe_private.is_own(p.owner_id)) and p.deleted_at is null
   for key share;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no project with this projectId.');
-  perform keyframe_private.raise_if(jsonb_typeof(wanted.input) is distinct from 'object', 'invalid_request', 'input must be an object.');
-  wanted.owner_id := project.owner_id;
-  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
-  wanted := keyframe_private.apply_plan(wanted, project);
-  wanted := keyframe_private.resolve_beginning(wanted, project, previous_start, assumes_frame);
-  chosen := keyframe_private.choose_model(wanted.step, wanted.model);
-  asked := keyframe_private.use_elements(keyframe_private.read_input(wanted.input, wanted.step, project), wanted.step, project);
-  wanted.requested_model := wanted.model;
+  return project;
+end $$;
+
+create function keyframe_private.complete_start(inout start keyframe.predictions, project keyframe.projects)
+language plpgsql volatile set search_path = '' as $$
+declare
+  chosen keyframe.models;
+  requested jsonb;
+  refused keyframe_private.refusal;
+begin
+  start.owner_id := project.owner_id;
+  chosen := keyframe_private.choose_model(start.step, start.model);
+  requested := keyframe_private.use_elements(keyframe_private.read_input(start.input, start.step, project), start.step, project);
+  start.requested_model := start.model;
   if not keyframe_private.is_available(chosen, now()) then
-    wanted.requested_model := chosen.model;
-    chosen := keyframe_private.find_successor(chosen, asked, project);
+    start.requested_model := chosen.model;
+    chosen := keyframe_private.find_successor(chosen, requested, project);
     perform keyframe_private.raise_if(chosen.model is null, 'model_unavailable', format(
         'The model %s is not available, and no other model accepts this input at the same or a lower price. Name a model from GET /api/models, or change the input.',
-        wanted.requested_model));
+        start.requested_model));
   end if;
-  wanted.model := chosen.model;
+  start.model := chosen.model;
   begin
-    wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+    start.input := keyframe_private.resolve_input(requested, project, chosen);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
     if refused.code <> 'unsupported_input' then
@@ -113,7 +123,7 @@ begin
     end if;
     perform keyframe_private.raise_error(refused.code, format('%s %s', refused.sentence, (
       select coalesce('Models that take it: ' || string_agg(t.model, ', ') || '.', 'No other model of this step takes it.')
-      from keyframe_private.models_accepting(asked, project, chosen) t)));
+      from keyframe_private.models_accepting(requested, project, chosen) t)));
   end;
 end $$;
 

@@ -10,15 +10,15 @@
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.follow_run(
-  prediction uuid, wanted keyframe.prediction_status, run text, done real, output_url text)
+  prediction uuid, next_status keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
 begin
   update keyframe.predictions p
-  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
+  set status = next_status, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, updated_at = now(),
-      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+      deadline_at = case when next_status = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
   where p.id = prediction and p.completed_at is null
-    and (p.status < wanted or p.status = 'processing' and wanted = 'processing' and done > coalesce(p.progress, 0));
+    and (p.status < next_status or p.status = 'processing' and next_status = 'processing' and done > coalesce(p.progress, 0));
   return found;
 end $$;
 

@@ -12,9 +12,9 @@ create table keyframe_private.quotes (
   project_ids uuid[] not null,
   with_outdated boolean not null default false,
   step keyframe.generation_step not null,
-  asked jsonb not null,
-  asked_model text,
-  asked_count integer,
+  requested_input jsonb not null,
+  requested_model text,
+  requested_count integer,
   digest text not null,
   most_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
@@ -24,7 +24,7 @@ comment on table keyframe_private.quotes is 'Prices that hold for ten minutes, e
 comment on column keyframe_private.quotes.client_id is 'The OAuth client or key that may start it; null: the owner''s session, or a server.';
 comment on column keyframe_private.quotes.film_id is 'The film whose shots it is for; null: one project.';
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
-comment on column keyframe_private.quotes.asked is 'The input of the request. The start sends it again.';
+comment on column keyframe_private.quotes.requested_input is 'The input of the request. The start sends it again, with requested_model and requested_count.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
 comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started or, once it was, until when a repetition finds its prediction.';
@@ -42,7 +42,7 @@ end $$;
 
 -- Stores a quote for priced starts. The function raises every error that the start itself would raise.
 create function keyframe_private.add_quote(
-  priced keyframe.predictions[], film uuid, asked jsonb, asked_model text, asked_count integer, cost keyframe_private.run_cost,
+  priced keyframe.predictions[], film uuid, requested_input jsonb, requested_model text, requested_count integer, cost keyframe_private.run_cost,
   with_outdated boolean default false)
 returns keyframe_private.quotes language plpgsql volatile set search_path = '' as $$
 declare
@@ -50,15 +50,15 @@ declare
   made keyframe_private.quotes;
 begin
   perform keyframe_private.require_spending();
-  -- The API's limit of a body. The Data API has none, and `asked` is stored as the caller sent it.
-  perform keyframe_private.raise_if(octet_length(asked::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
+  -- The API's limit of a body. The Data API has none, and `requested_input` is stored as the caller sent it.
+  perform keyframe_private.raise_if(octet_length(requested_input::text) > 65536, 'invalid_request', 'input must have at most 64 kB.');
   perform keyframe_private.raise_if(cost.most_micros is null, 'price_unknown',
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
   perform keyframe_private.require_budget(priced[1].owner_id, cost, now(), client, is_start => false);
   insert into keyframe_private.quotes (
-    owner_id, client_id, film_id, project_ids, with_outdated, step, asked, asked_model, asked_count, digest, most_micros)
+    owner_id, client_id, film_id, project_ids, with_outdated, step, requested_input, requested_model, requested_count, digest, most_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
-    add_quote.with_outdated, priced[1].step, add_quote.asked, add_quote.asked_model, add_quote.asked_count,
+    add_quote.with_outdated, priced[1].step, add_quote.requested_input, add_quote.requested_model, add_quote.requested_count,
     keyframe_private.digest_of(priced), cost.most_charge_micros)
   returning * into made;
   return made;
@@ -105,9 +105,9 @@ begin
     started := keyframe_private.started_before(request.answer, request.resource_id, of_film => quote.film_id is not null);
     request.rate := keyframe_private.acquire_more_tokens(request.rate, cardinality(started), keyframe_private.projects_per_token());
   else
-    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.asked_count, 1)])
+    shots := case when quote.film_id is null then array_fill(quote.project_ids[1], array[coalesce(quote.requested_count, 1)])
       else keyframe_private.shots_without(quote.film_id, quote.step, quote.project_ids, quote.with_outdated, for_start => true) end;
-    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.asked, quote.asked_model);
+    started := keyframe_private.start_all(request.resource_id, shots, quote.step, quote.requested_input, quote.requested_model);
     shots := '{}'; -- they have started: what follows does not refuse one of them
   end if;
   perform keyframe_private.raise_if(started = '{}', 'precondition_failed',
@@ -118,10 +118,10 @@ begin
     update keyframe_private.quotes q set expires_at = q.expires_at + interval '23 hours' where q.id = quote.id;
   end if;
   return keyframe_private.start_json(
-    started, quote.film_id is not null or quote.asked_count is not null, request.replayed, request.rate);
+    started, quote.film_id is not null or quote.requested_count is not null, request.replayed, request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(auth.uid(), refused.code, refused.hint);
-  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.asked, quote.asked_model);
+  return keyframe_private.refuse_shots(refused, quote.film_id, shots, quote.step, quote.requested_input, quote.requested_model);
 end $$;
 comment on function keyframe.start_quote is 'Starts what the caller''s quote is for, at its price. A repetition returns the same prediction.';

@@ -35,19 +35,19 @@ create function keyframe.read_prediction(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token(case when waiting then 'wait' else 'read' end);
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   refused keyframe_private.refusal;
 begin
-  select p.* into wanted from keyframe.predictions p
+  select p.* into prediction from keyframe.predictions p
   where p.project_id = read_prediction.project_id and p.step = read_prediction.step and p.id = coalesce(prediction_id, (
     select l.id from keyframe.predictions l where l.project_id = read_prediction.project_id and l.step = read_prediction.step
     order by l.created_at desc, l.id desc limit 1));
   -- Checked after the query: in its WHERE, it would read all predictions of another user's project.
-  if wanted.id is null or not keyframe_private.is_own(wanted.owner_id) or exists (
+  if prediction.id is null or not keyframe_private.is_own(prediction.owner_id) or exists (
     select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'You have no such prediction in this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted),
+  return json_build_object('prediction', keyframe_private.prediction_json(prediction),
     'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -55,17 +55,17 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. Each read of a waiting request uses a token of `wait`.';
 
-create function keyframe_private.own_prediction(project uuid, prediction uuid)
+create function keyframe_private.own_prediction(project_id uuid, prediction_id uuid)
 returns keyframe.predictions language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
 begin
-  select p.* into wanted from keyframe.predictions p
-  where p.id = prediction and p.project_id = project and keyframe_private.is_own(p.owner_id)
+  select p.* into prediction from keyframe.predictions p
+  where p.id = prediction_id and p.project_id = own_prediction.project_id and keyframe_private.is_own(p.owner_id)
     and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no such prediction in this project.');
-  return wanted;
+  return prediction;
 end $$;
 
 create function keyframe.cancel_prediction(
@@ -73,19 +73,19 @@ create function keyframe.cancel_prediction(
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   request record;
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   refused keyframe_private.refusal;
 begin
   request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
-  wanted := keyframe_private.own_prediction(project_id, prediction_id);
-  perform keyframe_private.raise_if(wanted.status in ('succeeded', 'failed'), 'generation_ended',
-    format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+  prediction := keyframe_private.own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(prediction.status in ('succeeded', 'failed'), 'generation_ended',
+    format('This prediction has already %s; there is nothing to cancel.', prediction.status));
   if not request.replayed then
-    perform keyframe_private.mark_canceled(wanted.id);
-    select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
+    perform keyframe_private.mark_canceled(prediction.id);
+    select p.* into prediction from keyframe.predictions p where p.id = prediction.id;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+    'prediction', keyframe_private.prediction_json(prediction), 'replayed', request.replayed, 'rate', request.rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
@@ -127,25 +127,25 @@ create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
 returns json language plpgsql volatile security definer set search_path = '' as $$
 declare
   rate jsonb := keyframe_private.acquire_token('change', needed => 'manage');
-  wanted keyframe.predictions;
+  prediction keyframe.predictions;
   before json;
   refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and keyframe_private.is_own(p.owner_id) for no key update;
-  wanted := keyframe_private.own_prediction(project_id, prediction_id);
-  perform keyframe_private.raise_if(wanted.completed_at is null, 'generation_in_progress',
+  prediction := keyframe_private.own_prediction(project_id, prediction_id);
+  perform keyframe_private.raise_if(prediction.completed_at is null, 'generation_in_progress',
     'This generation is still running. Cancel it or wait for its end, then delete it.');
   perform keyframe_private.raise_if(exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
-    where i.source_prediction_id = wanted.id and p.completed_at is null
+    where i.source_prediction_id = prediction.id and p.completed_at is null
   ), 'generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   perform keyframe_private.raise_if(
-    exists (select from keyframe.predictions w where w.waits_for = wanted.id and w.status = 'queued'), 'generation_in_progress',
+    exists (select from keyframe.predictions w where w.waits_for = prediction.id and w.status = 'queued'), 'generation_in_progress',
     'The next shot waits to continue this video. Cancel it or wait for its end, then delete the video.');
-  before := keyframe_private.prediction_json(wanted);
-  delete from keyframe.predictions p where p.id = wanted.id;
+  before := keyframe_private.prediction_json(prediction);
+  delete from keyframe.predictions p where p.id = prediction.id;
   return json_build_object('prediction', before, 'rate', rate);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -194,15 +194,15 @@ begin
   -- Walks along an index for each step: few takes among many failed runs are found as quickly.
   page := array(
     select w.listed
-    from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+    from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) s (step)
     cross join lateral (
       (select p as listed, p.created_at, p.id from keyframe.predictions p
-       where only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded'
+       where only_takes and p.project_id = list_predictions.project_id and p.step = s.step and p.status = 'succeeded'
          and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
        order by p.created_at desc, p.id desc limit least(max_rows, 101))
       union all
       (select p, p.created_at, p.id from keyframe.predictions p
-       where not only_takes and p.project_id = list_predictions.project_id and p.step = wanted.step
+       where not only_takes and p.project_id = list_predictions.project_id and p.step = s.step
          and (with_hidden or not p.hidden) and (p.created_at, p.id) < (before_created_at, before_id)
        order by p.created_at desc, p.id desc limit least(max_rows, 101))) w
     order by w.created_at desc, w.id desc

@@ -22,7 +22,7 @@ returns void language plpgsql volatile set search_path = '' as $$
 begin
   perform keyframe_private.add_work('ask', 'submit', p.id, p.owner_id, p.model, add_submit_work.due_at, (
     select s.id from keyframe_private.provider_submits s
-    where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null order by s.id limit 1), add_submit_work.failures, reason);
+    where s.prediction_id = p.id and s.is_waiting order by s.id limit 1), add_submit_work.failures, reason);
 end $$;
 
 -- Adds what an active prediction needs in its status.
@@ -140,14 +140,13 @@ begin
     perform keyframe_private.finish_work(held);
     return null;
   end if;
-  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.submitted_at is null and s.ended_at is null
-  for update;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_waiting for update;
   if not found then
     -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
-        and (s.submitted_at is null and s.ended_at is null or s.id = held.submit_id and s.attempt < row_now.attempt)) then
+        and (s.is_waiting or s.id = held.submit_id and s.attempt < row_now.attempt)) then
       perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
     end if;
     perform keyframe_private.finish_work(held);

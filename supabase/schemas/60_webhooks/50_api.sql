@@ -4,15 +4,15 @@
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_endpoints;
+  requested keyframe.webhook_endpoints;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id) for no key update;
   end if;
-  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
+  select e.* into requested from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_own(e.owner_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no webhook endpoint with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 -- Administrators may set up to 100 by hand.
@@ -221,17 +221,17 @@ end $$;
 create function keyframe_private.own_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
 declare
-  wanted keyframe.webhook_deliveries;
+  requested keyframe.webhook_deliveries;
 begin
   perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_own(d.owner_id) for update;
   end if;
-  select d.* into wanted from keyframe.webhook_deliveries d
+  select d.* into requested from keyframe.webhook_deliveries d
   where d.id = delivery and keyframe_private.is_own(d.owner_id)
     and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
   perform keyframe_private.raise_if(not found, 'not_found', 'You have no delivery with this id.');
-  return wanted;
+  return requested;
 end $$;
 
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
@@ -275,12 +275,12 @@ begin
   page := array(
     select w.delivery
     from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
-      else array[list_webhook_deliveries.status] end) as wanted (status)
+      else array[list_webhook_deliveries.status] end) as s (status)
     cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
-      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
+      else array[list_webhook_deliveries.event_type] end) as t (event_type)
     cross join lateral (
       select d as delivery from keyframe.webhook_deliveries d
-      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = wanted.status and d.event_type = asked.event_type
+      where d.endpoint_id = list_webhook_deliveries.endpoint_id and d.status = s.status and d.event_type = t.event_type
         and (d.created_at, d.id) < (before_created_at, before_id)
       order by d.created_at desc, d.id desc
       limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page

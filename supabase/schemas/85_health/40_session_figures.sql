@@ -30,7 +30,7 @@ returns jsonb language sql volatile set search_path = '' as $$
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
     where l.pid is distinct from pg_backend_pid()
   ), table_locks as materialized (
-    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, not l.granted as is_wanted
+    select l.pid, l.virtualtransaction, l.relation, l.is_keyframe, l.stops_writes, l.granted
     from locks l
     where l.is_ours and l.locktype = 'relation'
       and (l.stops_writes or l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock'))
@@ -46,7 +46,7 @@ returns jsonb language sql volatile set search_path = '' as $$
         select x.transactionid from locks x join table_locks h on h.virtualtransaction = x.virtualtransaction
         where x.granted and x.locktype = 'transactionid') end
   ), table_waiters as materialized (
-    select t.pid from table_locks t where t.is_wanted
+    select t.pid from table_locks t where not t.granted
   ), wait_chains as (
     (select a.pid as victim, a.pid,
        case when a.pid not in (select t.pid from table_waiters t) then pg_catalog.pg_blocking_pids(a.pid) else '{}' end as behind

@@ -123,6 +123,7 @@ describe("a change of a plan", () => {
     expect(after.updated_at).not.toBe(before.updated_at);
     const stale = change({ plan: {} }, { versions: [before.updated_at] });
     expect(await codeOf(stale)).toBe("precondition_failed");
+    expect(await codeOf(change({ plan: [1] }))).toBe("invalid_request");
     expect((await change({ title: "Pier" })).plan).toEqual(after.plan);
   });
 

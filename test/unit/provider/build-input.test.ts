@@ -3,7 +3,7 @@ import {
   buildInput,
   type ModelSettings,
   UnsupportedInput,
-  type Wanted,
+  type CompleteInput,
 } from "../../../shared/replicate/build-input.ts";
 import { KLING, NANO_BANANA } from "../../support/models.ts";
 
@@ -14,7 +14,7 @@ const [ref, other, first, last] = ["ref", "other", "first", "last"].map((name) =
   string,
 ]; // four of them
 
-type Change = { step?: Wanted["step"]; input?: object; files?: Partial<Wanted["files"]> };
+type Change = { step?: CompleteInput["step"]; input?: object; files?: Partial<CompleteInput["files"]> };
 const build = ({ step = "first-frame", input = {}, files = {} }: Change, model: ModelSettings) =>
   buildInput(
     {

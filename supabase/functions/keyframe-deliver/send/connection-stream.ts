@@ -69,8 +69,8 @@ const STATUS = /^HTTP\/\d\.\d ([1-9]\d\d)$/;
 const HEAD_END = "\r\n\r\n";
 
 /**
- * Removes interim responses (1xx) such as `100 Continue` and `103 Early Hints` before the final one. A client must accept them unasked
- * (RFC 9110, 15.2), but undici closes the connection at a 100.
+ * Removes interim responses (1xx) such as `100 Continue` and `103 Early Hints` before the final one. A client must accept them at
+ * any time (RFC 9110, 15.2), but undici closes the connection at a 100.
  */
 export class InterimAnswers {
   #answerBegun = false;

@@ -1,46 +1,14 @@
--- The cost of starts before they are made, and the missing shots of a film.
-
--- Completes a start with every check except budgets, and returns its cost. previous_start, assumes_frame: see resolve_beginning.
-create function keyframe_private.price_start(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, out wanted keyframe.predictions, out cost keyframe_private.run_cost,
-  previous_start keyframe.predictions default null, assumes_frame boolean default false)
-language plpgsql volatile set search_path = '' as $$
-begin
-  wanted.project_id := price_start.project_id;
-  wanted.step := price_start.step;
-  wanted.input := price_start.input;
-  wanted.model := price_start.model;
-  wanted := keyframe_private.resolve_start(wanted, previous_start, assumes_frame);
-  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
-  cost := keyframe_private.estimate_cost(wanted.model, wanted.input, now());
-end $$;
-
--- What starts of the caller cost together, and whether the budgets and the balance would allow them.
-create function keyframe_private.estimate_json(cost keyframe_private.run_cost)
-returns jsonb language plpgsql stable set search_path = '' as $$
-declare
-  budgets record;
-  balance constant record := keyframe_private.balance_of(auth.uid());
-begin
-  select min(b.available_micros) filter (where b.scope <> 'service') as available_micros, coalesce(bool_and(coalesce(
-      case b.scope when 'service' then cost.most_micros else cost.most_charge_micros end <= b.available_micros, false)), true) as fit
-  into budgets from keyframe_private.budgets_of(auth.uid(), now(), auth.jwt() ->> 'client_id') b;
-  return jsonb_build_object(
-    'estimateMicros', cost.estimate_charge_micros, 'atMostMicros', cost.most_charge_micros, 'currency', 'USD',
-    'availableMicros', budgets.available_micros, 'balance', keyframe_private.balance_json(auth.uid()),
-    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and budgets.fit
-      and (balance.available_micros is null or coalesce(cost.most_charge_micros <= balance.available_micros, false)));
-end $$;
+-- Starts for all shots of a film that are missing a step, and what they would cost.
 
 -- Whether the shown take of a step is outdated, or will be when the previous shot gets another one. Never for a selected take, because a
 -- new one would not be shown.
-create function keyframe_private.is_replaceable(project keyframe.projects, wanted keyframe.generation_step, is_previous_replaced boolean)
+create function keyframe_private.is_replaceable(project keyframe.projects, step keyframe.generation_step, is_previous_replaced boolean)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
-  return keyframe_private.selected_take(project, wanted) is null
+  return keyframe_private.selected_take(project, step) is null
     and exists (
       select from keyframe.predictions t
-      where t.id = keyframe_private.shown_take(project, wanted)
+      where t.id = keyframe_private.shown_take(project, is_replaceable.step)
         and (keyframe_private.is_outdated(t, null) or json_array_length(keyframe_private.changed_elements(t)) > 0
           or is_previous_replaced and t.input -> 'continuesPreviousShot' = 'true'));
 end $$;
@@ -50,12 +18,12 @@ end $$;
 -- do in its time. for_start: no other start of this user's films runs until the transaction ends, so a second one finds what this one has
 -- started.
 create function keyframe_private.shots_without(
-  film_id uuid, wanted keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
+  film_id uuid, step keyframe.generation_step, project_ids uuid[], with_outdated boolean, for_start boolean default false)
 returns uuid[] language plpgsql volatile set search_path = '' as $$
 declare
   film keyframe.films;
   shot keyframe.projects;
-  is_wanted boolean := false;
+  is_included boolean := false;
   shots uuid[] := '{}';
 begin
   if for_start then
@@ -67,11 +35,12 @@ begin
   perform keyframe_private.raise_if(not coalesce(project_ids, '{}') <@ keyframe_private.shots_of(film.id), 'not_found',
     'projectIds has a project that is not a shot of this film. Read the film again.');
   for shot in select p.* from keyframe.projects p where p.film_id = film.id order by p.film_position loop
-    is_wanted := (project_ids is null or shot.id = any (project_ids))
-      and (keyframe_private.shown_take(shot, wanted) is null or with_outdated and keyframe_private.is_replaceable(shot, wanted, is_wanted))
-      and (wanted <> 'first-frame' or keyframe_private.needs_first_frame(shot))
-      and not exists (select from keyframe.predictions r where r.project_id = shot.id and r.step = wanted and r.completed_at is null);
-    if is_wanted then
+    is_included := (project_ids is null or shot.id = any (project_ids))
+      and (keyframe_private.shown_take(shot, step) is null or with_outdated and keyframe_private.is_replaceable(shot, step, is_included))
+      and (step <> 'first-frame' or keyframe_private.needs_first_frame(shot))
+      and not exists (
+        select from keyframe.predictions r where r.project_id = shot.id and r.step = shots_without.step and r.completed_at is null);
+    if is_included then
       shots := shots || shot.id;
     end if;
     exit when cardinality(shots) = 60;
@@ -79,27 +48,35 @@ begin
   return shots;
 end $$;
 
--- As price_start, but returns a refusal. A start that lacks only the frame on which its video begins is refused, and has a price too.
-create function keyframe_private.try_price(
-  project_id uuid, step keyframe.generation_step, input jsonb, model text, previous_start keyframe.predictions,
-  out wanted keyframe.predictions, out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
+-- What the start of one shot of a film would cost, or why it is refused. previous_start: the start before it, which it may continue. A start
+-- that lacks only the frame on which its video begins is refused, but has a price too.
+create function keyframe_private.price_shot(
+  inout start keyframe.predictions, previous_start keyframe.predictions,
+  out cost keyframe_private.run_cost, out refused keyframe_private.refusal)
 language plpgsql volatile set search_path = '' as $$
 declare
-  priced record;
+  project keyframe.projects;
+  planned keyframe.predictions;
 begin
+  project := keyframe_private.lock_project(start.project_id);
+  planned := keyframe_private.apply_plan(start, project);
   begin
-    priced := keyframe_private.price_start(project_id, step, input, model, previous_start);
+    start := keyframe_private.complete_start(keyframe_private.resolve_beginning(planned, project, previous_start), project);
   exception when sqlstate 'KEYFR' then
     get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
     if refused.code <> 'frame_not_ready' then
-      return;
+      raise;
     end if;
-    priced := keyframe_private.price_start(project_id, step, input, model, assumes_frame => true);
+    -- As if it continued a video whose end image is not known yet.
+    planned.input := planned.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+    start := keyframe_private.complete_start(planned, project);
   end;
-  wanted := priced.wanted;
-  cost := priced.cost;
+  cost := keyframe_private.cost_of_start(start);
 exception when sqlstate 'KEYFR' then
-  null; -- it lacks more than the frame: the first refusal stands
+  start := null;
+  if refused.code is null then -- otherwise the first refusal stands
+    get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail;
+  end if;
 end $$;
 
 -- The cost of each start or why it is refused, and the starts that are not refused, with the sum of their costs.
@@ -116,15 +93,15 @@ declare
 begin
   starts := '{}';
   foreach project in array projects loop
-    priced := keyframe_private.try_price(project, step, input, model, previous_start);
+    priced := keyframe_private.price_shot(keyframe_private.new_start(project, step, input, model), previous_start);
     if (priced.refused).code is null then
-      previous_start := priced.wanted;
+      previous_start := priced.start;
       costs := costs || priced.cost;
-      starts := starts || priced.wanted;
+      starts := starts || priced.start;
     end if;
-    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.wanted).model,
+    shots := shots || jsonb_build_object('projectId', project, 'model', (priced.start).model,
       'estimateMicros', (priced.cost).estimate_charge_micros, 'atMostMicros', (priced.cost).most_charge_micros,
-      'elements', keyframe_private.element_names((priced.wanted).input),
+      'elements', keyframe_private.element_names((priced.start).input),
       'error', case when (priced.refused).code is not null then
         jsonb_build_object('code', (priced.refused).code, 'message', (priced.refused).sentence) end);
   end loop;
@@ -155,39 +132,6 @@ begin
   end if;
   return keyframe_private.refuse(refused);
 end $$;
-
-create function keyframe.estimate_prediction(
-  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, count integer default null,
-  quote boolean default false)
-returns json language plpgsql volatile security definer set search_path = '' as $$
-declare
-  rate jsonb := keyframe_private.acquire_token(case when quote then 'create' else 'read' end);
-  number constant integer := coalesce(estimate_prediction.count, 1);
-  made keyframe_private.quotes;
-  priced record;
-  cost keyframe_private.run_cost;
-  refused keyframe_private.refusal;
-begin
-  perform keyframe_private.require_user();
-  perform keyframe_private.raise_if(number not between 1 and 8, 'invalid_request', 'count must be 1 to 8.');
-  priced := keyframe_private.price_start(project_id, step, input, model);
-  if number > 1 then
-    perform keyframe_private.price_start(project_id, step, keyframe_private.input_of_take(input, number), model); -- its seed is the highest
-  end if;
-  cost := keyframe_private.sum_of(array_fill(priced.cost, array[number]));
-  if quote then
-    made := keyframe_private.add_quote(
-      array[priced.wanted], null, estimate_prediction.input, estimate_prediction.model, estimate_prediction.count, cost);
-  end if;
-  return json_build_object('rate', rate, 'estimate', jsonb_build_object(
-    'model', (priced.wanted).model, 'requestedModel', nullif((priced.wanted).requested_model, (priced.wanted).model),
-    'elements', keyframe_private.element_names((priced.wanted).input), 'quoteId', made.id, 'quotedUntil', keyframe_private.wire_time(made.expires_at))
-    || keyframe_private.estimate_json(cost));
-exception when sqlstate 'KEYFR' then
-  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
-  return keyframe_private.refuse(refused);
-end $$;
-comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. With quote it raises the errors of the start, and holds the price; otherwise it stores nothing.';
 
 create function keyframe.start_film(
   film_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, project_ids uuid[] default null,
