@@ -9,12 +9,12 @@ export type Clock = {
 };
 
 /** About 24 days. A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   after(ms, call) {
-    const timer = setTimeout(call, Math.min(ms, LONGEST_TIMER_MS));
+    const timer = setTimeout(call, Math.min(ms, MAX_TIMER_MS));
     return () => clearTimeout(timer);
   },
   sleep: (ms, signal) =>

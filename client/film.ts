@@ -1,7 +1,7 @@
-import { downloadShots, FilmError, madeShots, type ShotFile, type Sink } from "./film-shots.ts";
+import { downloadShots, FilmError, madeShots, type ShotFile, type Sink } from "./film/shots.ts";
 import type { FilmWithShots } from "./types.ts";
 
-export { FilmError, type FilmErrorCode, missingShots, missingVideos, safeFileName } from "./film-shots.ts";
+export { FilmError, type FilmErrorCode, missingShots, missingVideos, safeFileName } from "./film/shots.ts";
 
 export type FilmProgress = {
   /** The part of the whole that is done, from 0 to 1. */
@@ -33,14 +33,14 @@ export type FilmOptions = {
  * each shot. Needs a browser, and the package mediabunny. Rejects with a FilmError, with the file's error, or with the signal's reason.
  */
 export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
-  makeFilm(film, options, "joining", async (...given) => await (await import("./film-mp4.ts")).writeMp4(...given));
+  makeFilm(film, options, "joining", async (...given) => await (await import("./film/mp4.ts")).writeMp4(...given));
 
 /**
  * A zip of the shots, with the command by which ffmpeg joins them, for when joinFilm rejects with `cannot_join`. Needs client-zip and
  * mediabunny. Rejects as joinFilm does.
  */
 export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
-  makeFilm(film, options, "packing", async (...given) => await (await import("./film-zip.ts")).writeZip(...given));
+  makeFilm(film, options, "packing", async (...given) => await (await import("./film/zip.ts")).writeZip(...given));
 
 /**
  * The last picture of a video, upright, as an image to upload: the `firstFrameImagePath` of a shot that continues from there. A video does
@@ -48,10 +48,10 @@ export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise
  * package. Rejects with a FilmError.
  */
 export const lastFrameOf = async (video: Blob): Promise<Blob> =>
-  await (await import("./film-last-frame.ts")).readLastFrame(video);
+  await (await import("./film/last-frame.ts")).readLastFrame(video);
 
 const TYPES = { joining: "video/mp4", packing: "application/zip" };
-const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
+const MAX_BYTES_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
 
 type MakeFilm = [film: FilmWithShots, options: FilmOptions, doing: "joining" | "packing", write: WriteFilm];
 type WriteFilm = (shots: ShotFile[], sink: Sink) => Promise<void>;
@@ -80,7 +80,7 @@ async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Bl
   const onShot = half(doing, 0.5);
   const shots = await downloadShots(film, isRoughCut, downloads, half("downloading", 0), signal);
   if (file === undefined) {
-    if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MOST_IN_MEMORY) {
+    if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MAX_BYTES_IN_MEMORY) {
       const message =
         "A film in memory can have at most 1 GB, and this one is larger. Choose a file for it, in Chrome or Edge.";
       throw new FilmError("too_large", message);

@@ -5,11 +5,10 @@ import { type PollOptions, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type FilmWaitOptions = WaitOptions<FilmWithShots>;
 
-const LONGEST_PAUSE_S = 10;
+const MAX_PAUSE_S = 10;
 
 /** A read uses a token of the user's rate limit, and one more for each ten shots, so a long film is read less often. */
-const pauseOf = (film: FilmWithShots | undefined): number =>
-  Math.min(LONGEST_PAUSE_S, 1 + (film?.shots.length ?? 0) / 10);
+const pauseOf = (film: FilmWithShots | undefined): number => Math.min(MAX_PAUSE_S, 1 + (film?.shots.length ?? 0) / 10);
 
 export function filmMethods({ settings, call, operateOnce }: Api) {
   const list = (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}) =>

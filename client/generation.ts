@@ -1,8 +1,14 @@
 import { hasEnded } from "./endings.ts";
-import type { Api, CallOptions, Outcome, StartOptions } from "./operate.ts";
+import { type Api, type CallOptions, eachRow, type Outcome, type StartOptions } from "./operate.ts";
 import { nameOf } from "./routes.ts";
 import type { BodyOf, Estimate, Prediction, QueryOf, Step } from "./types.ts";
+import { makeUpright } from "./upright.ts";
 import { type PollHeaders, type PollOptions, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
+
+/** Time for 10 MiB over a slow line. */
+const UPLOAD_LIMIT_MS = 5 * 60_000;
+
+type Ref = Pick<Prediction, "projectId" | "predictionId">;
 
 export type StepBody = {
   "first-frame": BodyOf<"startFirstFrame">;
@@ -39,6 +45,9 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
     const headers = { ...hold(wait).headers, ...(etag === null ? {} : { "if-none-match": etag }) };
     return operateOnce(`read${nameOf(step)}`, {}, { query: { projectId, predictionId }, headers, limitMs, signal });
   };
+
+  const list = (projectId: string, query: QueryOf<"listPredictions"> = {}, options: CallOptions = {}) =>
+    call("listPredictions", { projectId }, { ...options, query });
 
   return {
     /** The models of each step with their controls, to build a form from. An administrator can change them at any time. */
@@ -82,20 +91,9 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
      */
     addCredit: (json: BodyOf<"addCredit">, options: CallOptions = {}) => call("addCredit", {}, { ...options, json }),
 
-    /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */
-    readPrediction: async (
-      { projectId, step, predictionId }: Omit<PredictionRef, "predictionId"> & { predictionId?: string | undefined },
-      { wait, ...options }: CallOptions & HoldOptions = {},
-    ) => {
-      const input = { ...options, ...hold(wait), query: { projectId, predictionId } };
-      return remember(await operate(`read${nameOf(step)}`, {}, input));
-    },
-
     /** May be repeated. Throws `generation_ended` when the prediction succeeded or failed. */
-    cancel: async (
-      { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
-      options: StartOptions = {},
-    ) => remember(await operate("cancelPrediction", {}, { ...options, json: { projectId, predictionId } })),
+    cancel: async ({ projectId, predictionId }: Ref, options: StartOptions = {}) =>
+      remember(await operate("cancelPrediction", {}, { ...options, json: { projectId, predictionId } })),
 
     /**
      * Resolves with the prediction when it has ended. `failed` and `canceled` do not throw; mustSucceed does. Takes the result of
@@ -114,6 +112,51 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
         changeOf,
       };
       return waitFor(wait, options, settings);
+    },
+
+    /**
+     * PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo that
+     * its Exif data turn is sent upright; outside browsers the service refuses it.
+     */
+    uploadReferenceImage: async (image: Blob | Uint8Array | ArrayBuffer, options: StartOptions = {}) => {
+      // The type of a body excludes a SharedArrayBuffer.
+      const bytes = await makeUpright(image as Blob | Uint8Array<ArrayBuffer> | ArrayBuffer);
+      return await call("uploadReferenceImage", {}, { ...options, bytes, limitMs: UPLOAD_LIMIT_MS });
+    },
+
+    /** A prediction is one run of one step. */
+    predictions: {
+      /** One page of a project's predictions, newest first. */
+      list,
+
+      each: (projectId: string, query: QueryOf<"listPredictions"> = {}, options: CallOptions = {}) =>
+        eachRow(
+          (...args) => list(projectId, ...args),
+          (page) => page.predictions,
+          query,
+          options,
+        ),
+
+      /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */
+      read: async (
+        { projectId, step, predictionId }: Omit<PredictionRef, "predictionId"> & { predictionId?: string | undefined },
+        { wait, ...options }: CallOptions & HoldOptions = {},
+      ) => {
+        const input = { ...options, ...hold(wait), query: { projectId, predictionId } };
+        return remember(await operate(`read${nameOf(step)}`, {}, input));
+      },
+
+      /** Hides a prediction from lists, or shows it again. */
+      setHidden: async ({ projectId, predictionId }: Ref, hidden: boolean, options: CallOptions = {}) =>
+        call("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }),
+
+      /** Stores the end image of a video (`lastFrameOf`, uploaded): shots that wait to continue it start. */
+      storeEndImage: async ({ projectId, predictionId }: Ref, endImagePath: string | null, options: CallOptions = {}) =>
+        call("changePrediction", { projectId, predictionId }, { ...options, json: { endImagePath } }),
+
+      /** Also deletes its file. Cannot be undone. Throws `generation_in_progress` while it runs, or a running generation uses it. */
+      delete: async ({ projectId, predictionId }: Ref, options: CallOptions = {}) =>
+        call("deletePrediction", { projectId, predictionId }, options),
     },
   };
 }

@@ -69,17 +69,18 @@ export type {
 } from "./types.ts";
 export type { PredictionRef, WaitOptions } from "./wait-for.ts";
 
-export type KeyframeClient = ReturnType<typeof projectMethods> &
-  ReturnType<typeof generationMethods> & {
-    /** A sequence of shots, each a project. */
-    films: ReturnType<typeof filmMethods>;
-    /** Characters, places, props and styles that return in several shots. */
-    elements: ReturnType<typeof elementMethods>;
-    /** Keys for agents and scripts, made and revoked with a session. */
-    keys: ReturnType<typeof keyMethods>;
-    /** Endpoints and their deliveries. With the project's secret key as token (on a server): the service-wide ones. */
-    webhooks: ReturnType<typeof webhookMethods>;
-  };
+export type KeyframeClient = ReturnType<typeof generationMethods> & {
+  /** A project is one shot. */
+  projects: ReturnType<typeof projectMethods>;
+  /** A sequence of shots, each a project. */
+  films: ReturnType<typeof filmMethods>;
+  /** Characters, places, props and styles that return in several shots. */
+  elements: ReturnType<typeof elementMethods>;
+  /** Keys for agents and scripts, made and revoked with a session. */
+  keys: ReturnType<typeof keyMethods>;
+  /** Endpoints and their deliveries. With the project's secret key as token (on a server): the service-wide ones. */
+  webhooks: ReturnType<typeof webhookMethods>;
+};
 
 /**
  * The API as functions, for one caller: a user by session (getToken) or by a key of theirs (userKey), or a server that acts for a user
@@ -90,8 +91,8 @@ export type KeyframeClient = ReturnType<typeof projectMethods> &
 export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {
   const api = createApi(resolveSettings(options));
   return {
-    ...projectMethods(api),
     ...generationMethods(api),
+    projects: projectMethods(api),
     films: filmMethods(api),
     elements: elementMethods(api),
     keys: keyMethods(api),

@@ -1,7 +1,7 @@
 import type { Output } from "./types.ts";
 
 /** A signed URL that is valid for less than this is replaced. */
-const LEAST_LEFT_MS = 10 * 60_000;
+const MIN_LEFT_MS = 10 * 60_000;
 
 /**
  * Each read returns new signed URLs. An unchanged file keeps the URL in `kept` while it is valid: with a new one, a video would start
@@ -15,7 +15,7 @@ export function keepUrls(data: unknown, kept: Map<string, Output>): void {
   }
   const output = data as Output; // only outputs have a hash
   const before = kept.get(output.path);
-  const isGood = before?.sha256 === output.sha256 && Date.parse(before.expiresAt) - Date.now() > LEAST_LEFT_MS;
+  const isGood = before?.sha256 === output.sha256 && Date.parse(before.expiresAt) - Date.now() > MIN_LEFT_MS;
   if (isGood) Object.assign(output, before);
   else kept.set(output.path, { ...output });
 }

@@ -1,8 +1,9 @@
+import { checkKey, randomKey } from "./idempotency-key.ts";
 import { type Answer, readRetryAfter } from "./read-answer.ts";
 import { send } from "./retry.ts";
 import { mustBeStep, ROUTES } from "./routes.ts";
 import { type Call, sendOnce } from "./send-once.ts";
-import { randomKey, type Settings } from "./settings.ts";
+import type { Settings } from "./settings.ts";
 import type { AnswerOf, OperationId, Project, Step } from "./types.ts";
 
 /** An aborted call rejects with the signal's reason. */
@@ -119,11 +120,6 @@ function fill(at: string, path: Record<string, string>): string {
 function queryOf(query: Record<string, string | number | undefined>): string {
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
-}
-
-function checkKey(key: string): string {
-  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key;
-  throw new TypeError("idempotencyKey must have 1 to 255 visible ASCII characters.");
 }
 
 /** Iterates over every row of a list, reading one page at a time. */

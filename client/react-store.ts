@@ -21,7 +21,7 @@ type Answer = Film | Project | Prediction | Element;
 type Changed = Answer | ShotPrediction;
 
 /** The maximum of one read. */
-const MOST_ROWS = 100;
+const MAX_ROWS = 100;
 
 export const keyOf = ({ projectId, step, predictionId }: PredictionRef): string =>
   JSON.stringify({ projectId, step, predictionId });
@@ -65,7 +65,7 @@ function createStore(client: KeyframeClient) {
 
   const predictions = new SharedReads<Prediction>(async (key, publish, signal) => {
     const ref: PredictionRef = JSON.parse(key);
-    const known = await client.readPrediction(ref, { signal });
+    const known = await client.predictions.read(ref, { signal });
     const ended = await client.waitFor(known, { signal, onProgress: (seen) => publish(seen) });
     const isFollowed = [...followed].some(({ predictionId }) => predictionId === ref.predictionId);
     if (!hasEnded(known) || isFollowed) readContextAgain(ended);
@@ -105,7 +105,7 @@ function createStore(client: KeyframeClient) {
   }
 
   const projects = new SharedReads<ProjectWithPredictions>(async (projectId, publish, signal) => {
-    const project = await client.readProject(projectId, { signal });
+    const project = await client.projects.read(projectId, { signal });
     follow(project, Object.values(project.predictions), withPrediction, publish, signal);
   });
 
@@ -114,9 +114,9 @@ function createStore(client: KeyframeClient) {
     // A list of takes does not have what runs. The latest prediction is read first, so that no end falls between the two reads.
     const { step, hidden, status } = query;
     const running = status
-      ? await client.listPredictions(projectId, { step, hidden, limit: MOST_ROWS }, { signal })
+      ? await client.predictions.list(projectId, { step, hidden, limit: MAX_ROWS }, { signal })
       : null;
-    const page = await client.listPredictions(projectId, query, { signal });
+    const page = await client.predictions.list(projectId, query, { signal });
     follow(page, [...page.predictions, ...(running?.predictions ?? [])], withLaterState, publish, signal);
   });
 
@@ -172,12 +172,18 @@ function createStore(client: KeyframeClient) {
       return started;
     },
     cancel: thenApply(client.cancel),
-    hidePrediction: thenApply(client.hidePrediction),
-    storeEnd: thenApply(client.storeEnd),
-    deletePrediction: thenApply(client.deletePrediction, true),
-    createProject: thenApply(client.createProject),
-    changeProject: thenApply(client.changeProject),
-    deleteProject: thenApply(client.deleteProject, true),
+    predictions: {
+      ...client.predictions,
+      setHidden: thenApply(client.predictions.setHidden),
+      storeEndImage: thenApply(client.predictions.storeEndImage),
+      delete: thenApply(client.predictions.delete, true),
+    },
+    projects: {
+      ...client.projects,
+      create: thenApply(client.projects.create),
+      change: thenApply(client.projects.change),
+      delete: thenApply(client.projects.delete, true),
+    },
     elements: {
       ...client.elements,
       create: async (...args) => {

@@ -33,12 +33,12 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   throw new KeyframeError(isErrorCode(error.code) ? error.code : "unknown", message, about);
 }
 
-const MOST_SENTENCES = 10;
+const MAX_SENTENCES = 10;
 
 /** The fields are also in the message, for logs that have only the message. */
 function sentencesOf(details: ErrorDetail[]): string[] {
   const said = details
-    .slice(0, MOST_SENTENCES)
+    .slice(0, MAX_SENTENCES)
     .map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   const others = details.length - said.length;
   return others > 0 ? [...said, `And ${others} more.`] : said;

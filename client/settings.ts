@@ -164,17 +164,3 @@ function parse(text: string): URL | null {
     return null;
   }
 }
-
-/**
- * A random UUID (version 4). crypto.randomUUID is missing on a page loaded by plain http from another machine, and crypto itself in
- * React Native. An Idempotency-Key need not be secret, because it only counts for its user.
- */
-export function randomKey(): string {
-  const bytes = new Uint8Array(16);
-  if (globalThis.crypto === undefined) bytes.set(Array.from(bytes, () => Math.random() * 256));
-  else crypto.getRandomValues(bytes);
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-}

@@ -1,4 +1,4 @@
-import { findJpegExif, readOrientation } from "../shared/media/orientation.ts";
+import { findJpegExif, readOrientation } from "../shared/media/exif.ts";
 
 const HEAD_BYTES = 128 * 1024;
 

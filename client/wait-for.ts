@@ -45,8 +45,8 @@ type Waiting<State> = {
 
 /** The number of failures in a row; with the pauses, about eight minutes. Not a time limit, because a laptop's sleep must not count. */
 const MAX_CONSECUTIVE_FAILURES = 20;
-const LONGEST_HOLD_S = 25;
-const SHORTEST_PAUSE_MS = 200;
+const MAX_HOLD_S = 25;
+const MIN_PAUSE_MS = 200;
 
 /**
  * Requests an answer only when the status changes. After a delayed answer it polls again at once; after any other answer it
@@ -72,7 +72,7 @@ export async function waitFor<State>(
     if (pauseMs > leftMs) throw timeoutError(name, timeoutMs);
 
     const sentMs = elapsedMs();
-    const longestHoldMs = Math.min(onProgress ? retryAfterMs : LONGEST_HOLD_S * 1000, timeoutMs - sentMs);
+    const longestHoldMs = Math.min(onProgress ? retryAfterMs : MAX_HOLD_S * 1000, timeoutMs - sentMs);
     const wait = etag === null || failures > 0 ? undefined : holdFor(longestHoldMs);
     const limitMs = Math.min(requestTimeoutMs + 1000 * (wait ?? 0), Math.max(1000, timeoutMs - sentMs));
     let result: Outcome<State | undefined>;
@@ -97,9 +97,9 @@ export async function waitFor<State>(
   return seen;
 }
 
-const pauseOf = (seconds: number | null | undefined): number => Math.max(SHORTEST_PAUSE_MS, (seconds ?? 1) * 1000);
+const pauseOf = (seconds: number | null | undefined): number => Math.max(MIN_PAUSE_MS, (seconds ?? 1) * 1000);
 
-const holdFor = (ms: number): number => Math.min(LONGEST_HOLD_S, Math.max(1, Math.floor(ms / 1000)));
+const holdFor = (ms: number): number => Math.min(MAX_HOLD_S, Math.max(1, Math.floor(ms / 1000)));
 
 const timeoutError = (name: string, ms: number): KeyframeError =>
   new KeyframeError(

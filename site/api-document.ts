@@ -95,11 +95,12 @@ export function commandOf(place: Place, { path = {}, query = {}, body }: Example
 }
 
 const STEPS: Record<string, string> = { FirstFrame: "first-frame", LastFrame: "last-frame", Video: "video" };
-const VERBS: Record<string, string> = { start: "generate", estimate: "estimate", read: "readPrediction" };
+const VERBS: Record<string, string> = { start: "generate", estimate: "estimate", read: "predictions.read" };
 
 /** Methods of the typed client that no rule of `methodOf` names. */
 const METHODS: Record<string, string> = {
-  ...{ changePrediction: "hidePrediction", cancelPrediction: "cancel", listModels: "models", readUsage: "usage" },
+  ...{ changePrediction: "predictions.setHidden", cancelPrediction: "cancel" },
+  ...{ listModels: "models", readUsage: "usage" },
   ...{ startFilm: "films.generate", listShares: "films.shares", revokeShare: "films.revokeShare" },
   ...{ readShared: "films.readShared", revealSecret: "webhooks.secret", rotateSecret: "webhooks.rotate" },
   ...{ listDeliveries: "webhooks.deliveries", readDelivery: "webhooks.readDelivery", redeliver: "webhooks.redeliver" },
@@ -107,7 +108,7 @@ const METHODS: Record<string, string> = {
 
 /** createFilm is films.create, listFilms films.list. */
 function methodOf(operationId: string): string {
-  const [, verb, noun = ""] = /^([a-z]+)(Film|Element|Key|Webhook)s?$/.exec(operationId) ?? [];
+  const [, verb, noun = ""] = /^([a-z]+)(Project|Prediction|Film|Element|Key|Webhook)s?$/.exec(operationId) ?? [];
   return METHODS[operationId] ?? (verb === undefined ? operationId : `${noun.toLowerCase()}s.${verb}`);
 }
 
@@ -122,7 +123,7 @@ export function callOf(place: Place, { path = {}, query = {}, body }: Example): 
   );
   const input = body ?? (Object.keys(query).length > 0 ? asked : undefined);
   const isEnd = Object.hasOwn(Object(body), "endImagePath"); // of changePrediction, which the client has as two methods
-  const method = isEnd ? "storeEnd" : (VERBS[verb] ?? methodOf(operationId));
+  const method = isEnd ? "predictions.storeEndImage" : (VERBS[verb] ?? methodOf(operationId));
   const given =
     verb === "read"
       ? [{ step, ...asked }]

@@ -12,7 +12,7 @@ import {
 const ADDRESS = "http://127.0.0.1:54321/functions/v1";
 
 /** Fields of fields of fields are in openapi.json. */
-const MOST_LEVELS = 3;
+const MAX_LEVELS = 3;
 
 /** The API reference as Markdown, one page for each tag of openapi.json. */
 export function apiPages(openapi: object): { file: string; title: string; markdown: string }[] {
@@ -73,7 +73,7 @@ function list(fields: Field[], level = 0): string {
       const about = [note, typeOf(schema)].filter(Boolean).join(", ");
       const said = text(schema.description ?? "").replaceAll("\n\n", " ");
       const own = `${"  ".repeat(level)}- \`${name}\`${about === "" ? "" : ` ${code(about)}`}${said === "" ? "" : `: ${said}`}`;
-      const below = level + 1 < MOST_LEVELS ? fieldsOf(schema) : [];
+      const below = level + 1 < MAX_LEVELS ? fieldsOf(schema) : [];
       return below.length === 0 ? own : `${own}\n${list(below, level + 1)}`;
     })
     .join("\n");

@@ -53,7 +53,7 @@ async function recordFilm(stack: Stack, beside: string, signal: AbortSignal): Pr
   });
   try {
     const { filmId, projectId } = await makeDemoData(keyframe, { url, publishableKey: keys.publishableKey, signal });
-    await keyframe.deleteProject(projectId); // the film is enough
+    await keyframe.projects.delete(projectId); // the film is enough
     await showFilm(keyframe, filmId, (_name, work) => work(), { url, signal, file: join(beside, "film.mp4") });
     const webhookId = await makeEndpoint(keyframe, databaseUrl, `http://127.0.0.1:${receiver.addr.port}/keyframe`);
     const { secret } = await keyframe.webhooks.secret(webhookId);

@@ -23,12 +23,12 @@ export async function record(
   folder: string,
 ): Promise<Recording> {
   const texts = { title: "Lighthouse at noon", textPrompt: "@Mara and @Jon in front of @the lighthouse, at noon" };
-  const { projectId } = await keyframe.createProject({ ...texts, filmId });
+  const { projectId } = await keyframe.projects.create({ ...texts, filmId });
   const refused = {
     title: "A prompt that is refused",
     textPrompt: "A sea that is refused [[fault:content_rejected=input]]",
   };
-  const { projectId: refusedId } = await keyframe.createProject(refused);
+  const { projectId: refusedId } = await keyframe.projects.create(refused);
   const state = await readState(keyframe);
   const answers = await readAnswers(stack, state);
   await slowDown(stack.simulator, RUN_MS);
@@ -45,11 +45,11 @@ export async function record(
 }
 
 async function readState(keyframe: KeyframeClient): Promise<Pick<Recording, "projects" | "films" | "predictions">> {
-  const listed = await Array.fromAsync(keyframe.eachProject({}));
+  const listed = await Array.fromAsync(keyframe.projects.each({}));
   const projects = listed.map((one) => OPERATIONS.createProject.answer.parse(one)) as Project[];
   const films = await Array.fromAsync(keyframe.films.each({}));
   const takes = await Promise.all(
-    projects.map(({ projectId }) => Array.fromAsync(keyframe.eachPrediction(projectId, { hidden: "true" }))),
+    projects.map(({ projectId }) => Array.fromAsync(keyframe.predictions.each(projectId, { hidden: "true" }))),
   );
   return { projects, films, predictions: takes.flat() };
 }
@@ -108,7 +108,7 @@ async function recordRun(keyframe: KeyframeClient, step: Step, projectId: string
   const begun = performance.now();
   let now: Prediction = await keyframe.generate(step, { projectId });
   const frames: Frame[] = [];
-  for (let known = ""; ; now = await keyframe.readPrediction(now)) {
+  for (let known = ""; ; now = await keyframe.predictions.read(now)) {
     const { output: _, ...seen } = now;
     if (JSON.stringify(seen) !== known)
       frames.push({ afterMs: Math.round(performance.now() - begun), prediction: now });

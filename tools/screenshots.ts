@@ -50,7 +50,10 @@ async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
     await takePictures({ browser, url, session, shots, folder: FOLDER });
 
     await slowDown(simulator, 1500);
-    const film = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn, fog, one red boat" });
+    const film = await keyframe.projects.create({
+      title: "Harbour",
+      textPrompt: "A harbour at dawn, fog, one red boat",
+    });
     const animation = await animate({ browser, url, session, path: `/projects/${film.projectId}` });
     if (animation.length > MAX_ANIMATION_BYTES) throw new Error(`The animation has ${animation.length} bytes.`);
     await Deno.writeFile(join(FOLDER, "film.gif"), animation);

@@ -4,16 +4,16 @@ import { describeError, type Log } from "../shared/platform/log.ts";
 import { pause, retryDelay } from "../shared/platform/retry.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 
-/** A way to the database, and its variable. */
-export type Way = { setting: "SUPABASE_DB_URL" | "SUPABASE_URL"; call: CallDatabase };
+/** A connection to the database, and the variable that it comes from. */
+export type Connection = { setting: "SUPABASE_DB_URL" | "SUPABASE_URL"; call: CallDatabase };
 
 /** A wrong setting, which waiting does not fix. The message names it and says what to do. */
 export class WrongSetting extends Error {}
 
 /** The database may only be down. */
-class Away extends Error {
+class Unavailable extends Error {
   constructor(
-    readonly setting: Way["setting"],
+    readonly setting: Connection["setting"],
     reason: string,
   ) {
     super(reason);
@@ -22,10 +22,10 @@ class Away extends Error {
 
 const BACKOFF = { minDelayMs: 500, maxDelayMs: 10_000 };
 /** How often a process that runs checks again: a key may have been revoked, or the machine's clock set. */
-const AGAIN_AFTER_MS = 60_000;
+const RECHECK_MS = 60_000;
 /** A gateway that starts again refuses for a moment, so this many refusals in a row, this far apart, end a process that runs. */
-const REFUSALS = 3;
-const REFUSED_AGAIN_AFTER_MS = 20_000;
+const MAX_REFUSALS = 3;
+const RECHECK_REFUSED_MS = 20_000;
 /** A smaller change of the clock is not logged. */
 const CLOCK_DIFFERS_MS = 2_000;
 
@@ -39,11 +39,16 @@ const description = z.object({
 type Description = z.infer<typeof description>;
 
 /**
- * Checks what a worker process needs before it claims work: each way works with this key or password, leads to one
+ * Checks what a worker process needs before it claims work: each connection works with its key or password, and leads to one
  * and the same database, which works for this project and supports this version. `now` is the database's time, by
  * which the workers sign: the machine's clock may be wrong.
  */
-export function createSettingsCheck(ways: readonly Way[], address: string, log: Log, wait: typeof pause = pause) {
+export function createSettingsCheck(
+  connections: readonly Connection[],
+  address: string,
+  log: Log,
+  wait: typeof pause = pause,
+) {
   let aheadMs = 0;
   let loggedAheadMs = 0;
 
@@ -54,7 +59,7 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
     log.warn("clock_differs", { aheadSeconds: Math.round(aheadMs / 1_000) });
   }
 
-  async function describe({ setting, call }: Way): Promise<Description> {
+  async function describe({ setting, call }: Connection): Promise<Description> {
     try {
       const sentAt = Date.now();
       const answer = description.parse(await call("describe_database", { process_version: SCHEMA_VERSION }));
@@ -64,17 +69,17 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
     } catch (error) {
       if (error instanceof WrongSetting) throw error;
       const wrong = error instanceof DatabaseError ? explainRefusal(error) : null;
-      throw wrong === null ? new Away(setting, explainAway(error)) : new WrongSetting(wrong);
+      throw wrong === null ? new Unavailable(setting, explainUnavailable(error)) : new WrongSetting(wrong);
     }
   }
 
   async function check(): Promise<void> {
-    const ask = () => Promise.all(ways.map(describe));
-    const areOne = (answers: Description[]) => new Set(answers.map(({ id }) => id)).size <= 1;
+    const ask = () => Promise.all(connections.map(describe));
+    const sameDatabase = (answers: Description[]) => new Set(answers.map(({ id }) => id)).size <= 1;
     const first = await ask();
     // Twice, because the server may restart between two answers.
-    const answers = areOne(first) ? first : await ask();
-    if (!areOne(answers))
+    const answers = sameDatabase(first) ? first : await ask();
+    if (!sameDatabase(answers))
       throw new WrongSetting(
         "SUPABASE_DB_URL and SUPABASE_URL are not of the same project. Copy both, and the secret key, from one project: outputs are stored where SUPABASE_URL is.",
       );
@@ -91,7 +96,7 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
           await check();
           return true;
         } catch (error) {
-          if (!(error instanceof Away)) throw error;
+          if (!(error instanceof Unavailable)) throw error;
           log.warn("worker_waits", { setting: error.setting, reason: error.message });
         }
         await wait(retryDelay(failures, BACKOFF), signal);
@@ -102,18 +107,18 @@ export function createSettingsCheck(ways: readonly Way[], address: string, log: 
     /** Checks again regularly until the signal aborts. Throws WrongSetting after three refusals in a row. The workers log what is down. */
     async watch(signal: AbortSignal): Promise<void> {
       for (let refusals = 0; ; ) {
-        await wait(refusals === 0 ? AGAIN_AFTER_MS : REFUSED_AGAIN_AFTER_MS, signal);
+        await wait(refusals === 0 ? RECHECK_MS : RECHECK_REFUSED_MS, signal);
         if (signal.aborted) return;
         try {
           await check();
           refusals = 0;
         } catch (error) {
-          if (error instanceof Away) {
+          if (error instanceof Unavailable) {
             refusals = 0;
             continue;
           }
           refusals += 1;
-          if (!(error instanceof WrongSetting) || refusals === REFUSALS) throw error;
+          if (!(error instanceof WrongSetting) || refusals === MAX_REFUSALS) throw error;
           log.warn("setting_refused", { reason: error.message });
         }
       }
@@ -151,7 +156,7 @@ const REFUSED_BY_POSTGRES = new Map([
 ]);
 
 /** Temporary causes by SQLSTATE or the system's code: the process waits. */
-const AWAY = new Map([
+const UNAVAILABLE = new Map([
   ["XX000", "Supabase's pooler gives this answer to a user other than <login>.<ref>."],
   ["08P01", "The pooler refused. Postgres may be down, or the user, the password or the database name is wrong."],
   ["53300", "Postgres has no free connection."],
@@ -160,7 +165,7 @@ const AWAY = new Map([
 ]);
 
 /** PostgREST's code for a token that begins later by its own clock: the platform makes one of the secret key. It passes. */
-const TOKEN_OF_A_MOMENT = "PGRST303";
+const TOKEN_NOT_YET_VALID = "PGRST303";
 
 /** What is wrong with a setting; null when the other side may only be down. */
 function explainRefusal(error: DatabaseError): string | null {
@@ -171,11 +176,12 @@ function explainRefusal(error: DatabaseError): string | null {
     return why === undefined ? null : `SUPABASE_DB_URL: ${why} (code ${code})`;
   }
   if (status === 404) return "SUPABASE_URL: the Data API answers 404. It must be https://<ref>.supabase.co.";
-  if ((status !== 401 && status !== 403) || code === TOKEN_OF_A_MOMENT) return null;
+  if ((status !== 401 && status !== 403) || code === TOKEN_NOT_YET_VALID) return null;
   return `SUPABASE_SECRET_KEYS: its key "default" is not a secret key of the project at SUPABASE_URL. Copy one from Project Settings → API Keys. (status ${status})`;
 }
 
-function explainAway(error: unknown): string {
-  const hint = error instanceof DatabaseError ? (AWAY.get(error.code) ?? AWAY.get(String(error.cause))) : undefined;
+function explainUnavailable(error: unknown): string {
+  const hint =
+    error instanceof DatabaseError ? (UNAVAILABLE.get(error.code) ?? UNAVAILABLE.get(String(error.cause))) : undefined;
   return `${describeError(error)}${hint === undefined ? "" : `. ${hint}`}`;
 }

@@ -1,10 +1,10 @@
 import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
 import { type CallDatabase, createCallDatabase } from "../shared/platform/call-database.ts";
 import { createLog, describeError } from "../shared/platform/log.ts";
-import { createDeliver } from "../supabase/functions/keyframe-deliver/create-worker.ts";
-import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/deliveries/work.ts";
-import { createGenerate } from "../supabase/functions/keyframe-generate/create-worker.ts";
-import { createSettingsCheck, type Way } from "./check-settings.ts";
+import { createDeliverWorker } from "../supabase/functions/keyframe-deliver/deliver-worker.ts";
+import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
+import { createGenerateWorker } from "../supabase/functions/keyframe-generate/generate-worker.ts";
+import { createSettingsCheck, type Connection } from "./check-settings.ts";
 import { createDirectDatabase } from "./direct-database.ts";
 import { serveHealth } from "./health.ts";
 import { readWorkerSettings, type WorkerName } from "./settings.ts";
@@ -44,9 +44,9 @@ async function main(): Promise<number> {
   exitOnSecondSignal(stop);
 
   const ends: (() => Promise<void>)[] = [];
-  const ways: Way[] = [];
-  const open = (setting: Way["setting"], call: CallDatabase) => {
-    ways.push({ setting, call });
+  const connections: Connection[] = [];
+  const open = (setting: Connection["setting"], call: CallDatabase) => {
+    connections.push({ setting, call });
     return call;
   };
   const openDataApi = ({ SUPABASE_URL, SUPABASE_SECRET_KEYS }: DataApi, timeoutMs: number) =>
@@ -57,20 +57,23 @@ async function main(): Promise<number> {
     ends.push(end);
     return open("SUPABASE_DB_URL", call);
   };
-  const check = createSettingsCheck(ways, address, log);
+  const check = createSettingsCheck(connections, address, log);
   const common = { now: check.now, address };
   const workers: RunningWorker[] = [];
   if (generate !== null) {
     const log = createLog({ function: "keyframe-generate" });
     const callDatabase = openDatabase(GENERATE_DATABASE);
-    workers.push({ name: "generate", ...createGenerate({ environment: generate, callDatabase, log, ...common }) });
+    workers.push({
+      name: "generate",
+      ...createGenerateWorker({ environment: generate, callDatabase, log, ...common }),
+    });
     if (database instanceof URL) openDataApi(generate, GENERATE_DATABASE.timeoutMs); // the address of Storage
   }
   if (deliver !== null) {
     const log = createLog({ function: "keyframe-deliver" });
     const callDatabase = openDatabase(DELIVER_DATABASE);
     const { KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocal } = deliver;
-    workers.push({ name: "deliver", ...createDeliver({ allowLocal, callDatabase, log, ...common }) });
+    workers.push({ name: "deliver", ...createDeliverWorker({ allowLocal, callDatabase, log, ...common }) });
   }
   if (health) serveHealth(workers, health);
 

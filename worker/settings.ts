@@ -24,23 +24,25 @@ const databaseUrl = z.string().transform((text, context) => {
   }
 });
 
-const MOST_PORT = 65_535;
+const MAX_PORT = 65_535;
 const PLACE = /^(?:(.+):)?(\d{1,5})$/;
 
 /** `8080`, on this machine only, or `0.0.0.0:8080`. */
 const place = z.string().transform((text, context) => {
   const [, hostname = "127.0.0.1", digits] = PLACE.exec(text) ?? [];
   const port = Number(digits);
-  if (port <= MOST_PORT) return { hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
+  if (port <= MAX_PORT) return { hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
   context.addIssue({ code: "custom", message: "must be a port such as 8080, or 0.0.0.0:8080" });
   return z.NEVER;
 });
 
-/** The variables of both functions, and of the process. */
-const COMMON = z.object({ SUPABASE_DB_URL: databaseUrl.optional(), KEYFRAME_WORKER_PORT: place.optional() });
+/** The variables of every process. It works for the project at SUPABASE_URL, and refuses the database of another one. */
+const COMMON = z.object({
+  SUPABASE_DB_URL: databaseUrl.optional(),
+  KEYFRAME_WORKER_PORT: place.optional(),
+  SUPABASE_URL: deliver.shape.SUPABASE_URL,
+});
 const DATA_API = deliver.pick({ SUPABASE_URL: true, SUPABASE_SECRET_KEYS: true });
-/** The project that a process works for: it refuses the database of another one. */
-const PROJECT = deliver.pick({ SUPABASE_URL: true });
 const GENERATE = generate.omit({ KEYFRAME_KICK_SECRET: true });
 const DELIVER = deliver.pick({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: true });
 
@@ -57,22 +59,20 @@ export function readWorkerSettings(
     name === "KEYFRAME_WORKER_PORT" ? (given.port ?? environment(name)) : environment(name);
   const byDataApi = !get("SUPABASE_DB_URL");
   const runs = (name: WorkerName) => names.includes(name);
-  // Checked together, so that the error names all.
-  readEnvironment(
+  // All together, so that the error names all. Below, each part is read with its own type.
+  const common = readEnvironment(
     z.object({
       ...COMMON.shape,
-      ...PROJECT.shape,
       ...(byDataApi ? DATA_API.shape : {}),
       ...(runs("generate") ? GENERATE.shape : {}),
       ...(runs("deliver") ? DELIVER.shape : {}),
     }),
     get,
   );
-  const { SUPABASE_DB_URL, KEYFRAME_WORKER_PORT } = readEnvironment(COMMON, get);
   return {
-    address: readEnvironment(PROJECT, get).SUPABASE_URL,
-    database: SUPABASE_DB_URL ?? readEnvironment(DATA_API, get),
-    health: KEYFRAME_WORKER_PORT,
+    address: common.SUPABASE_URL,
+    database: common.SUPABASE_DB_URL ?? readEnvironment(DATA_API, get),
+    health: common.KEYFRAME_WORKER_PORT,
     generate: runs("generate") ? readEnvironment(GENERATE, get) : null,
     deliver: runs("deliver") ? readEnvironment(DELIVER, get) : null,
   };

@@ -41,7 +41,7 @@ export const filmWorkflow = (clientFor: (userId: string) => KeyframeClient, look
           const shot = `shot-${index + 1}`;
           const projectId = await act(filming, shot, async (idempotencyKey) => {
             const wanted = { title, textPrompt: action, filmId: ctx.key };
-            return (await filming.keyframe.createProject(wanted, { idempotencyKey })).projectId;
+            return (await filming.keyframe.projects.create(wanted, { idempotencyKey })).projectId;
           });
           begins ??= await choose(filming, shot, "first-frame", { projectId, prompt: opening }, takes);
           const last = { projectId, prompt: ending, firstFramePredictionId: begins };
@@ -114,7 +114,7 @@ async function choose<S extends Exclude<Step, "video">>(
   ctx.set("choices", [...((await ctx.get("choices")) ?? []), choice]);
   const take = await ctx.promise<string>(nameOf(choice));
   await act(filming, `${shot}/${step}/select`, async () => {
-    await keyframe.changeProject(projectId, { selected: { [step]: take } });
+    await keyframe.projects.change(projectId, { selected: { [step]: take } });
   });
   return take;
 }
@@ -161,7 +161,7 @@ async function start<S extends Step>(
   return await act(filming, name, async (idempotencyKey) => {
     // The key is forgotten by now, and an answer may have been lost before: then the project has the prediction.
     if (Date.now() - since > KEY_LIFE_MS) {
-      const { predictions } = await keyframe.listPredictions(body.projectId, { step, limit: 1 });
+      const { predictions } = await keyframe.predictions.list(body.projectId, { step, limit: 1 });
       if (predictions[0] && !others.includes(predictions[0].predictionId)) return predictions[0].predictionId;
     }
     return (await keyframe.generate(step, body, { idempotencyKey })).predictionId;
@@ -177,7 +177,7 @@ async function end({ ctx, keyframe, lookAfterSeconds }: Filming, prediction: Pre
       if (!(error instanceof TimeoutError)) throw error;
     }
     const now = await ctx.run(`look at ${prediction.step}`, async () => {
-      const read = await keyframe.readPrediction(prediction);
+      const read = await keyframe.predictions.read(prediction);
       return hasEnded(read) && { predictionId: read.predictionId, status: read.status, error: read.error };
     });
     if (now) return now;

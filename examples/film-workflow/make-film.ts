@@ -41,7 +41,7 @@ for (let made = 0; videos === undefined; ) {
   if (choice) {
     made += 1;
     for (const [index, predictionId] of choice.takes.entries()) {
-      const { output } = await keyframe.readPrediction({ ...choice, predictionId });
+      const { output } = await keyframe.predictions.read({ ...choice, predictionId });
       console.log(`\n  ${index + 1}  ${output?.url}`);
     }
     let take: string | undefined;

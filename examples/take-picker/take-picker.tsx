@@ -48,7 +48,7 @@ export function TakePicker<S extends Step>({ projectId, step, body }: Props<S>) 
     lastChoice.current = predictionId;
     saving.current = saving.current.then(async () => {
       if (lastChoice.current !== predictionId) return;
-      await act(() => keyframe.changeProject(projectId, { selected: { [step]: predictionId } }));
+      await act(() => keyframe.projects.change(projectId, { selected: { [step]: predictionId } }));
       if (lastChoice.current === predictionId) setChoice(undefined);
     });
   }
@@ -104,10 +104,10 @@ function Take({ take, name, isSelected, aspectRatio, onSelect, change, refetch }
   const time = new Date(take.createdAt).toLocaleString(undefined, { dateStyle: "short", timeStyle: "short" });
   const what = `the take of ${time}`;
   const cancel = () => change(() => keyframe.cancel(take));
-  const hide = () => change(() => keyframe.hidePrediction(take, !hidden));
+  const hide = () => change(() => keyframe.predictions.setHidden(take, !hidden));
   const remove = {
     label: isSure ? "Delete for good" : "Delete",
-    onClick: () => (isSure ? change(() => keyframe.deletePrediction(take)) : setSure(true)),
+    onClick: () => (isSure ? change(() => keyframe.predictions.delete(take)) : setSure(true)),
     onBlur: () => setSure(false),
   };
   const Card = output ? "label" : "div";

@@ -123,7 +123,8 @@ function projectActions(user: User, world: World) {
     start,
     createProject: async () => {
       const key = crypto.randomUUID();
-      const make = () => client.createProject({ title: key, textPrompt: "A harbour at dawn" }, { idempotencyKey: key });
+      const make = () =>
+        client.projects.create({ title: key, textPrompt: "A harbour at dawn" }, { idempotencyKey: key });
       user.projects.push((await twice(user, world, key, "project", make, (made) => made.projectId)).projectId);
     },
     first: () =>
@@ -151,7 +152,7 @@ function projectActions(user: User, world: World) {
         { continuesPreviousShot: true },
       ]) {
         const fields = { title: crypto.randomUUID(), textPrompt: "A harbour at dawn", filmId, plan: { video } };
-        shots.push((await client.createProject(fields)).projectId);
+        shots.push((await client.projects.create(fields)).projectId);
       }
       const key = crypto.randomUUID();
       const prompt = planPrompt(random, key);
@@ -164,7 +165,7 @@ function projectActions(user: User, world: World) {
       if (random.chance(0.3)) await client.films.change(filmId, { projectIds: shots.toReversed() });
       if (random.chance(0.2)) {
         ledger.deletions.push({ id: second });
-        await client.deleteProject(second);
+        await client.projects.delete(second);
       }
     },
     cancel,
@@ -188,14 +189,14 @@ function projectActions(user: User, world: World) {
       if (user.projects.length < 3) return;
       const id = random.pick(user.projects);
       ledger.deletions.push({ id });
-      await client.deleteProject(id);
+      await client.projects.delete(id);
       removeProject(user, id);
     },
     deleteTake: async () => {
       const take = oneOf(user.frames);
       if (!take) return;
       ledger.deletions.push({ id: take.predictionId });
-      await client.deletePrediction(take);
+      await client.predictions.delete(take);
       removePrediction(user, take.predictionId);
     },
     upload: async () => {
@@ -209,7 +210,7 @@ function projectActions(user: User, world: World) {
       if (!made) return;
       try {
         for (let reads = random.whole(2, 8); reads > 0; reads--) {
-          recordStatus(user, world, await client.readPrediction(made, random.chance(0.1) ? { wait: 1 } : {}));
+          recordStatus(user, world, await client.predictions.read(made, random.chance(0.1) ? { wait: 1 } : {}));
           await pause(random.whole(20, 300));
         }
       } catch (error) {
@@ -217,7 +218,7 @@ function projectActions(user: User, world: World) {
         throw error;
       }
     },
-    list: async () => void (await client.listProjects({ limit: 10, include: "predictions" })),
+    list: async () => void (await client.projects.list({ limit: 10, include: "predictions" })),
   };
 }
 

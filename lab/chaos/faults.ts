@@ -120,8 +120,8 @@ type PlannedFault = { fault: FaultName; atMs: number; forMs: number };
 
 /** The mean time between two faults, short enough that most overlap. */
 const GAP_MS = 5_000;
-const LEAST_MS = 1_500;
-const MOST_MS = 15_000;
+const MIN_MS = 1_500;
+const MAX_MS = 15_000;
 
 /**
  * The faults and their times, from the seed only. Every fault occurs once in each round, in random order; a short run
@@ -131,15 +131,15 @@ export function planFaults(seed: number, durationMs: number): PlannedFault[] {
   const random = createRandom(`faults ${seed}`);
   const count = Math.max(FAULT_NAMES.length, Math.floor(durationMs / GAP_MS));
   const rounds = Array.from({ length: Math.ceil(count / FAULT_NAMES.length) }, () => random.shuffled(FAULT_NAMES));
-  const most = Math.max(LEAST_MS, Math.min(MOST_MS, durationMs / 5));
+  const most = Math.max(MIN_MS, Math.min(MAX_MS, durationMs / 5));
   return rounds
     .flat()
     .slice(0, count)
-    .map((fault) => ({ fault, atMs: random.whole(0, durationMs), forMs: random.whole(LEAST_MS, most) }));
+    .map((fault) => ({ fault, atMs: random.whole(0, durationMs), forMs: random.whole(MIN_MS, most) }));
 }
 
 /** How long a fault may take to end. */
-const LONGEST_END_MS = 30_000;
+const MAX_END_MS = 30_000;
 
 /** Does one fault until its end. False when it could not be done, because of another fault. */
 export async function applyFault(
@@ -150,7 +150,7 @@ export async function applyFault(
 ): Promise<boolean> {
   try {
     const apply: Apply = APPLY[fault];
-    return (await withTimeout(apply(world, forMs, random, hooks), forMs + LONGEST_END_MS)) !== false;
+    return (await withTimeout(apply(world, forMs, random, hooks), forMs + MAX_END_MS)) !== false;
   } catch {
     return false;
   }

@@ -112,7 +112,7 @@ function withHeavyUser(
 
 /** Longer than a busy request takes; a request without an answer frees its loop. */
 const REQUEST_MS = 30_000;
-const MOST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 const EVERY_MS = 5_000;
 
 /** Repeats a request in so many loops at once. A refused loop pauses as Retry-After says, at most a second, or always for `pauseMs`. */
@@ -128,7 +128,7 @@ async function repeat(
       await response?.body?.cancel();
       if (pauseMs !== undefined) await pause(pauseMs, over);
       else if (!response?.ok)
-        await pause(Math.min(Number(response?.headers.get("retry-after") ?? 1) * 1000, MOST_PAUSE_MS), over);
+        await pause(Math.min(Number(response?.headers.get("retry-after") ?? 1) * 1000, MAX_PAUSE_MS), over);
     }
   };
   await Promise.all(Array.from({ length: loops }, loop));

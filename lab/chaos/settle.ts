@@ -64,7 +64,7 @@ export async function deleteSomeProjects({ sql, ledger, users }: World): Promise
   for (const { id, owner } of deleted) {
     ledger.deletions.push({ id });
     const user = users.find(({ userId }) => userId === owner);
-    await retry(async () => user?.client.deleteProject(id), 10);
+    await retry(async () => user?.client.projects.delete(id), 10);
   }
   return deleted.length;
 }

@@ -7,7 +7,7 @@ import { pause, retryDelay } from "../../shared/platform/retry.ts";
 const RESTART_MS = 1_000;
 const BACKOFF = { minDelayMs: 200, maxDelayMs: 5_000 };
 /** The longest that setTimeout takes, 24 days. A caller looks again then. */
-const LONGEST_MS = 2 ** 31 - 1;
+const MAX_MS = 2 ** 31 - 1;
 
 export type Log = (level: "info" | "error", message: string, details?: Record<string, unknown>) => void;
 
@@ -104,7 +104,7 @@ class Latch {
   }
 
   /** Waits for the flag, `timeoutMs` or `signal`; then clears the flag and returns whether it was set. */
-  async wait(signal: AbortSignal, timeoutMs = LONGEST_MS): Promise<boolean> {
+  async wait(signal: AbortSignal, timeoutMs = MAX_MS): Promise<boolean> {
     if (!this.#isSet) {
       const woken = new AbortController();
       this.#wake = () => woken.abort();

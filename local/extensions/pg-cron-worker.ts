@@ -4,7 +4,7 @@ import { keepConnected, type WorkerOptions } from "./keep-connected.ts";
 
 const LOCK = 5470002;
 /** setTimeout is limited to about 24 days. */
-const LONGEST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60_000;
 
 type Entry = CronJob & { nextAt: Date; waiting: number };
 
@@ -84,7 +84,7 @@ function countDue(entries: Map<string, Entry>, now: Date): void {
 
 function untilNext(entries: Map<string, Entry>, now: Date): number {
   const times = [...entries.values()].map(({ nextAt }) => nextAt.getTime() - now.getTime());
-  return Math.max(0, Math.min(LONGEST_WAIT_MS, ...times));
+  return Math.max(0, Math.min(MAX_WAIT_MS, ...times));
 }
 
 const MINUTE_MS = 60_000;

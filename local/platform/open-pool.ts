@@ -141,7 +141,7 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
 const ACQUISITION_MS = 10_000;
 
 /** A connection keeps its prepared statements for good, and a text has as many shapes as a request has columns and rows. */
-const MOST_PREPARED = 200;
+const MAX_PREPARED = 200;
 
 /** Which statements are prepared: like PostgREST's, those with parameters. */
 function createStatements() {
@@ -150,7 +150,7 @@ function createStatements() {
   return {
     /** The text to send, and whether it is prepared. */
     of(text: string, parameters: unknown[] = []): { text: string; prepare: boolean } {
-      if (parameters.length > 0 && prepared.size < MOST_PREPARED) prepared.add(text);
+      if (parameters.length > 0 && prepared.size < MAX_PREPARED) prepared.add(text);
       return prepared.has(text) ? { text: `${text} -- ${version}`, prepare: true } : { text, prepare: false };
     },
     /** After a change of the schema the same texts are prepared again, because an old plan cannot have another result type. */

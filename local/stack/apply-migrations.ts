@@ -5,7 +5,7 @@ import { PROJECT_ROOT } from "./project-root.ts";
 import { readMigrations, statementsOf } from "./read-migrations.ts";
 import { supabaseCli } from "./supabase-cli.ts";
 
-const LONGEST_REASON = 600;
+const MAX_REASON_CHARACTERS = 600;
 
 /**
  * Applies `supabase/migrations` with the Supabase CLI, as a deployment does. A database that has them all needs no CLI, which takes a
@@ -46,7 +46,7 @@ export async function applyMigrations(
   if (/inserted before the last migration|not found in local migrations/.test(message)) {
     throw otherMigrations();
   }
-  throw new Error(`The migrations could not be applied: ${message.slice(0, LONGEST_REASON)}`);
+  throw new Error(`The migrations could not be applied: ${message.slice(0, MAX_REASON_CHARACTERS)}`);
 }
 
 /** The applied migrations: version → statements, null where the history has none. */

@@ -101,7 +101,9 @@ export function describeScheduler(place: Place, databaseUrl: string, extensions:
 export function describeSimulator(setting: Setting, port: number): SupervisedOptions {
   const { replicateToken: token, replicateWebhookSecret: webhookSecret } = setting.keys;
   const settings: SimulatorOptions = {
-    ...{ port, token, webhookSecret },
+    port,
+    token,
+    webhookSecret,
     ...(setting.simulator ?? { startDelayMs: 400, runDelayMs: 1200 }),
   };
   return part(setting, "simulator", "local/simulator/main.ts", settings);

@@ -1,7 +1,7 @@
 import { closestMatch } from "leven"; // the distance between two names
 import type { z } from "zod";
 import { ApiError, type ErrorDetail } from "../http/errors.ts";
-import { retryAfterJitter } from "../platform/retry.ts";
+import { retryAfterJitter } from "../http/retry-after.ts";
 
 /** What is logged of a failed call: codes only, never row data, prompts or URLs. */
 export type UpstreamFailure = { from: "database" | "storage"; operation: string; status: number; code: string };
@@ -38,17 +38,17 @@ export const unauthorized = (sentence: string, cause?: UpstreamFailure): ApiErro
 
 /** A body can have thousands of unknown fields with long names; this keeps the answer small. */
 const MAX_DETAILS = 20;
-const LONGEST_PATH = 100;
+const MAX_PATH_CHARACTERS = 100;
 
 const lettersOf = (name: string) => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
 
 /** What to do about an unknown field, given the known ones: `project_id` may be projectId, `prompt` textPrompt, `titel` title. */
 export function unknownField(name: string, known: string[]): string {
-  const sent = lettersOf(name.slice(0, LONGEST_PATH));
+  const sent = lettersOf(name.slice(0, MAX_PATH_CHARACTERS));
   const byLetters = new Map(known.map((one) => [lettersOf(one), one]));
   const parts = [...byLetters.keys()].filter((one) => sent.length > 1 && (one.includes(sent) || sent.includes(one)));
   const near = parts.length > 0 ? parts : [...byLetters.keys()];
-  const maxDistance = parts.length > 0 ? LONGEST_PATH : Math.ceil(sent.length * 0.4);
+  const maxDistance = parts.length > 0 ? MAX_PATH_CHARACTERS : Math.ceil(sent.length * 0.4);
   const meant = byLetters.get(closestMatch(sent, near, { maxDistance }) ?? "");
   return `Unknown field. ${meant === undefined ? "Leave it out." : `Did you mean ${meant}?`}`;
 }
@@ -58,7 +58,7 @@ export function invalidRequest(error: z.ZodError, schema?: z.ZodType): ApiError 
   const { shape = {} }: { shape?: object } = Object(schema);
   const details = new Map<string, string>();
   const add = (path: PropertyKey[], message: string) => {
-    const name = path.map(String).join(".").slice(0, LONGEST_PATH);
+    const name = path.map(String).join(".").slice(0, MAX_PATH_CHARACTERS);
     if (!details.has(name)) details.set(name, message);
   };
   for (const issue of error.issues) {

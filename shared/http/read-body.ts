@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../platform/clock.ts";
-import { retryAfterJitter } from "../platform/retry.ts";
+import { retryAfterJitter } from "./retry-after.ts";
 import { ApiError } from "./errors.ts";
 
 /** A body without progress for this long is refused. */

@@ -1,47 +1,49 @@
-import { readPixelRatio } from "./avc-pixels.ts";
-import { type Budget, find, isLarge, part, readBoxes, readBoxHeader } from "./boxes.ts";
-import { readHevcPixelRatio } from "./hevc-pixels.ts";
+import { readAvcSampleAspectRatio } from "./avc-sps.ts";
+import { type Budget, findBox, hasLargeSize, readBoxes, readBoxHeader, viewFrom } from "./boxes.ts";
+import { readHevcSampleAspectRatio } from "./hevc-sps.ts";
 import {
   chooseDuration,
   collectBytes,
+  displaySize,
   MAX_HEADER_BYTES,
   type MediaFacts,
   type Size,
-  shownSize,
   UNKNOWN,
   UnusableMedia,
   type VideoReader,
 } from "./media.ts";
 
-/** In a file, with those in boxes: an hour in fragments of a second has half as many. The 25 million of a hostile file would take 20 s. */
-const MAX_BOXES_IN_ALL = 100_000;
+/** Of a file, with nested ones: an hour in fragments of a second has half as many. The 25 million of a hostile file would take 20 s. */
+const MAX_BOXES_PER_FILE = 100_000;
 
 /**
- * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Refuses no
- * more than a player does: a content that is cut off and bytes after the last box are notes. Reads only the headers of other boxes.
- * No library bounds its work so: mp4box takes 1.1 GB and 7 s for a hostile file of 416 bytes; mediabunny adds 30 ms and 20 MB to the
- * start of a function that answers after 80 ms, and leaves out fragments behind a `moov` with samples.
+ * Reads the size and duration of an MP4 (ISO/IEC 14496-12) and whether it has sound, from its `moov`, before or after `mdat`, and from its
+ * movie fragments (`moof`). Refuses no more than a player does: a box that is cut off and bytes after the last box are notes. Reads only
+ * the headers of other boxes.
+ * No library limits its work like this: mp4box takes 1.1 GB and 7 s for a hostile file of 416 bytes; mediabunny adds 30 ms and 20 MB to
+ * the start of a function that answers after 80 ms, and skips fragments after a `moov` that has samples.
  */
 export function createMp4Reader(): VideoReader {
+  /** Size, type and `largesize` of the next box. */
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
-  // Each `moov` and `moof` lists its samples: MAX_HEADER_BYTES are for all of them.
-  const budget = { boxes: MAX_BOXES_IN_ALL, bytes: MAX_HEADER_BYTES };
+  // `moov` and each `moof` list their samples: MAX_HEADER_BYTES is the limit of their sum.
+  const budget = { boxes: MAX_BOXES_PER_FILE, bytes: MAX_HEADER_BYTES };
   let type = "";
-  /** Remaining bytes of the present box; Infinity when it extends to the end of the file. */
+  /** Remaining bytes of the current top-level box; Infinity if it extends to the end of the file. */
   let left = 0;
-  /** The content of the present `moov` or `moof`: a box that only claims to be large costs nothing. */
+  /** The content of the current `moov` or `moof`, as it arrives: a box that only claims to be large costs no memory. */
   const kept = collectBytes(MAX_HEADER_BYTES);
   let isKept = false;
   let movie: Movie | null = null;
-  let hasSamples = false;
+  let hasMdat = false;
   let note: string | undefined;
 
   function open(): void {
     const box = readBoxHeader(header);
     headerFilled = 0;
     if (box === null || budget.boxes === 0) {
-      if (budget.boxes > 0 && (movie === null || !hasSamples))
+      if (budget.boxes > 0 && (movie === null || !hasMdat))
         throw new UnusableMedia("The video has no header or no content among its boxes.");
       note = "bytes_after_end";
       type = "";
@@ -51,8 +53,8 @@ export function createMp4Reader(): VideoReader {
     budget.boxes -= 1;
     type = box.type;
     left = box.size === null ? Number.POSITIVE_INFINITY : box.size - box.headerBytes;
-    hasSamples ||= type === "mdat";
-    if (type === "moov" && movie !== null) note = "two_headers"; // players take the first
+    hasMdat ||= type === "mdat";
+    if (type === "moov" && movie !== null) note = "two_headers"; // players use the first
     isKept = budget.bytes >= 0 && type === (movie === null ? "moov" : "moof");
     if (left === 0) close();
   }
@@ -86,81 +88,82 @@ export function createMp4Reader(): VideoReader {
           continue;
         }
         header.setUint8(headerFilled++, chunk[offset++] ?? 0);
-        if (headerFilled === (headerFilled >= 8 && isLarge(header) ? 16 : 8)) open();
+        if (headerFilled === (headerFilled >= 8 && hasLargeSize(header) ? 16 : 8)) open();
       }
     },
     end() {
       if (left === Number.POSITIVE_INFINITY) close();
       const limit = budget.boxes === 0 ? "too_many_boxes" : budget.bytes < 0 ? "header_too_large" : undefined;
-      if ((movie === null && limit === undefined) || (!hasSamples && budget.boxes > 0))
+      if ((movie === null && limit === undefined) || (!hasMdat && budget.boxes > 0))
         throw new UnusableMedia("The video is cut off, or has no header or no content.");
-      if (left > 0 && left !== Number.POSITIVE_INFINITY && CONTENT.includes(type)) note = "cut_off";
+      if (left > 0 && left !== Number.POSITIVE_INFINITY && ESSENTIAL_BOXES.includes(type)) note = "cut_off";
       else if (headerFilled > 0 || (left > 0 && left !== Number.POSITIVE_INFINITY)) note = "bytes_after_end";
       const facts = movie === null ? UNKNOWN : describe(movie, limit !== undefined);
       note = limit ?? note;
       return { ...facts, ...(note !== undefined && { note }) };
     },
     tracks: () => {
-      const { video, sound } = choose(movie?.tracks ?? []);
+      const { video, sound } = chooseTracks(movie?.tracks ?? []);
       return { video: video?.id ?? null, sound: sound?.id ?? null };
     },
   };
 }
 
-/** A player stops where one of these is cut off. It skips any other that is cut off or is not a box. */
-const CONTENT = ["moov", "moof", "mdat"];
+/** Players stop where one of these is cut off. They skip any other that is cut off or is not a box. */
+const ESSENTIAL_BOXES = ["moov", "moof", "mdat"];
 
-/** Times in units of `1 / scale` seconds. */
 type Track = {
+  /** track_ID */
   id: number;
   kind: "video" | "audio" | null;
+  /** The flag track_enabled. */
   isEnabled: boolean;
   size: Size | null;
-  scale: number;
-  /** How long its header says that it plays, in units of the movie; 0: not stated. */
-  stated: number;
-  /** The samples in `moov`, then also those in fragments. */
-  begin: number | null;
+  /** Of `mdhd`: units per second of `start` and `end`. */
+  timescale: number;
+  /** `tkhd.duration`, in the timescale of the movie; 0 if unknown. */
+  headerDuration: number;
+  /** Decode time of the first sample, in `moov` or in a fragment; null without one. */
+  start: number | null;
+  /** Decode time at which the last sample ends. */
   end: number;
-  hasSamples: boolean;
 };
 type Movie = {
   tracks: Track[];
   byId: Map<number, Track>;
-  /** The default duration of a sample in a fragment, by its track's id. */
-  defaults: Map<number, number>;
-  /** As stated in the header, which counts subtitles too; 0: not stated. */
+  /** default_sample_duration of `trex`, by track_ID. */
+  defaultSampleDurations: Map<number, number>;
+  /** `mvhd.duration` or `mehd.fragment_duration`, which include subtitles; 0 if unknown. */
   seconds: number;
-  /** Units in a second. */
-  units: number;
+  timescale: number;
   hasFragments: boolean;
 };
 
-/** From the content of a box `moov` (ISO/IEC 14496-12, section 8). */
+/** From the content of `moov` (ISO/IEC 14496-12, 8.2). */
 function readMovie(moov: DataView, budget: Budget): Movie {
   const boxes = readBoxes(moov, budget);
-  const extends_ = readBoxes(find(boxes, "mvex"), budget);
-  const trex = extends_.filter(({ type, content }) => type === "trex" && content.byteLength >= 16);
-  const header = find(boxes, "mvhd");
-  const isMovieTurned = header !== null && isTurned(header, isWide(header) ? 48 : 36);
+  const mvex = readBoxes(findBox(boxes, "mvex"), budget);
+  const trex = mvex.filter(({ type, content }) => type === "trex" && content.byteLength >= 16);
+  const mvhd = findBox(boxes, "mvhd");
+  const isMovieRotated = mvhd !== null && isQuarterTurn(mvhd, isVersion1(mvhd) ? 48 : 36);
   const tracks = boxes.flatMap(({ type, content }) =>
-    type === "trak" ? (readTrack(content, budget, isMovieTurned) ?? []) : [],
+    type === "trak" ? (readTrack(content, budget, isMovieRotated) ?? []) : [],
   );
   return {
     tracks,
     byId: new Map([...tracks].reverse().map((track) => [track.id, track])), // of two equal ids, the first
-    defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
-    seconds: readSeconds(header, find(extends_, "mehd")),
-    units: readScale(header),
+    defaultSampleDurations: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
+    seconds: readMovieSeconds(mvhd, findBox(mvex, "mehd")),
+    timescale: readTimescale(mvhd),
     hasFragments: false,
   };
 }
 
 /**
- * What players choose: the first of each kind that is enabled. Pictures are shown, and sound is played when nothing is enabled, all the
- * same.
+ * What players choose: the first enabled track of each kind. If no video track is enabled, they show the first; if no track of either kind
+ * is enabled, they play the first audio track too.
  */
-function choose(tracks: Track[]): { video: Track | null; sound: Track | null } {
+function chooseTracks(tracks: Track[]): { video: Track | null; sound: Track | null } {
   const videos = tracks.filter(({ kind, size }) => kind === "video" && size !== null);
   const sounds = tracks.filter(({ kind }) => kind === "audio");
   const isEnabled = (track: Track) => track.isEnabled;
@@ -168,150 +171,152 @@ function choose(tracks: Track[]): { video: Track | null; sound: Track | null } {
   return { video: videos.find(isEnabled) ?? videos[0] ?? null, sound: sound ?? null };
 }
 
-/** What the header says, when only a part of the file was read. Throws UnusableMedia. */
-function describe({ tracks, seconds, units, hasFragments }: Movie, isPartial: boolean): MediaFacts {
+/** `isPartial`: not all of the file's boxes were read, so only `mvhd` and `mehd` state the duration. Throws UnusableMedia. */
+function describe({ tracks, seconds, timescale, hasFragments }: Movie, isPartial: boolean): MediaFacts {
   const played = tracks.filter(({ kind }) => kind !== null);
   if (!isPartial && played.length === 0) throw new UnusableMedia("The video has neither a picture nor sound.");
-  const { video, sound } = choose(tracks);
-  const inHeaders = played.reduce((most, { stated }) => Math.max(most, stated / units || 0), 0) || seconds;
+  const { video, sound } = chooseTracks(tracks);
+  const longest = played.reduce((most, { headerDuration }) => Math.max(most, headerDuration / timescale || 0), 0);
   const main = video ?? sound;
-  const inSamples = main ? (main.end - (main.begin ?? 0)) / main.scale : 0;
-  // In fragments, a video is as long as its pictures: its sound has packets that are not played, and says so elsewhere.
+  const inSamples = main ? (main.end - (main.start ?? 0)) / main.timescale : 0;
+  // A fragmented video is as long as its video track: the audio track also counts priming samples, which only an edit list states.
   const duration = isPartial
     ? chooseDuration(seconds)
-    : chooseDuration(hasFragments ? inSamples : inHeaders, seconds, inSamples);
+    : chooseDuration(hasFragments ? inSamples : longest || seconds, seconds, inSamples);
   const hasAudio = sound !== null || (isPartial ? null : false);
   return { ...(video?.size ?? { ...UNKNOWN, note: "no_sides" }), ...duration, hasAudio };
 }
 
-/** "vide" and "soun". */
+/** By handler_type: "vide" and "soun". */
 const KINDS = new Map<number, Track["kind"]>([
   [0x76696465, "video"],
   [0x736f756e, "audio"],
 ]);
 
-/** Null for a track without its headers, which players skip. */
-function readTrack(trak: DataView, budget: Budget, isMovieTurned: boolean): Track | null {
+/** Null for a track without `tkhd` or `hdlr`, which players skip. */
+function readTrack(trak: DataView, budget: Budget, isMovieRotated: boolean): Track | null {
   const boxes = readBoxes(trak, budget);
-  const [header, media] = [find(boxes, "tkhd"), readBoxes(find(boxes, "mdia"), budget)];
-  const [times, handler] = [find(media, "mdhd"), find(media, "hdlr")];
-  if (!header || !handler || handler.byteLength < 12) return null;
-  const samples = readBoxes(find(readBoxes(find(media, "minf"), budget), "stbl"), budget);
-  const id = isWide(header) ? 20 : 12;
-  if (header.byteLength < id + 16) return null;
-  const kind = KINDS.get(handler.getUint32(8)) ?? null;
-  const units = sumDurations(find(samples, "stts"));
+  const [tkhd, mdia] = [findBox(boxes, "tkhd"), readBoxes(findBox(boxes, "mdia"), budget)];
+  const [mdhd, hdlr] = [findBox(mdia, "mdhd"), findBox(mdia, "hdlr")];
+  if (!tkhd || !hdlr || hdlr.byteLength < 12) return null;
+  const stbl = readBoxes(findBox(readBoxes(findBox(mdia, "minf"), budget), "stbl"), budget);
+  const trackIdAt = isVersion1(tkhd) ? 20 : 12;
+  if (tkhd.byteLength < trackIdAt + 16) return null;
+  const kind = KINDS.get(hdlr.getUint32(8)) ?? null;
+  const duration = sumSampleDurations(findBox(stbl, "stts"));
   return {
-    id: header.getUint32(id),
+    id: tkhd.getUint32(trackIdAt),
     kind,
-    isEnabled: (header.getUint8(3) & 1) === 1,
-    stated: readTime(header, id + 8),
-    size: kind === "video" ? readSize(header, find(samples, "stsd"), budget, isMovieTurned) : null,
-    scale: readScale(times),
-    begin: units > 0 ? 0 : null,
-    end: units,
-    hasSamples: (find(samples, "stts")?.byteLength ?? 0) > 8,
+    isEnabled: (tkhd.getUint8(3) & 1) === 1,
+    headerDuration: readTime(tkhd, trackIdAt + 8),
+    size: kind === "video" ? readDisplaySize(tkhd, findBox(stbl, "stsd"), budget, isMovieRotated) : null,
+    timescale: readTimescale(mdhd),
+    start: duration > 0 ? 0 : null,
+    end: duration,
   };
 }
 
-/** Whether a matrix turns by a quarter: its first two numbers tell it. */
-const isTurned = (header: DataView, matrix: number): boolean =>
-  header.byteLength >= matrix + 8 && Math.abs(header.getInt32(matrix + 4)) > Math.abs(header.getInt32(matrix));
+/** Whether a transformation matrix { a, b, u, c, d, v, x, y, w } rotates by 90° or 270°: |b| > |a|. */
+const isQuarterTurn = (box: DataView, matrixAt: number): boolean =>
+  box.byteLength >= matrixAt + 8 && Math.abs(box.getInt32(matrixAt + 4)) > Math.abs(box.getInt32(matrixAt));
 
-/**
- * The size as it is shown: a quarter turn exchanges the sides, of the track or of the movie. The track's header has the size in 1/65536
- * pixels, after its matrix.
- */
-function readSize(
-  header: DataView,
-  descriptions: DataView | null,
-  budget: Budget,
-  isMovieTurned: boolean,
-): Size | null {
-  const at = isWide(header) ? 88 : 76;
-  if (header.byteLength < at + 8) return null;
-  const shown = { width: header.getUint32(at) / 65536, height: header.getUint32(at + 4) / 65536 };
-  const [entry] = descriptions ? readBoxes(part(descriptions, 8), budget) : [];
-  const isKnown = entry !== undefined && entry.content.byteLength >= 78;
-  const coded = isKnown ? { width: entry.content.getUint16(24), height: entry.content.getUint16(26) } : shown;
-  const size = shownSize(coded, isKnown ? readRatio(part(entry.content, 78), coded, shown, budget) : 1);
+/** The size as it is shown, rotated by the matrices of the track and of the movie. */
+function readDisplaySize(tkhd: DataView, stsd: DataView | null, budget: Budget, isMovieRotated: boolean): Size | null {
+  const widthAt = isVersion1(tkhd) ? 88 : 76;
+  if (tkhd.byteLength < widthAt + 8) return null;
+  const presentation = { width: tkhd.getUint32(widthAt) / 65536, height: tkhd.getUint32(widthAt + 4) / 65536 }; // 16.16
+  const [sampleEntry] = stsd ? readBoxes(viewFrom(stsd, 8), budget) : [];
+  const isKnown = sampleEntry !== undefined && sampleEntry.content.byteLength >= 78; // a VisualSampleEntry
+  const coded = isKnown
+    ? { width: sampleEntry.content.getUint16(24), height: sampleEntry.content.getUint16(26) }
+    : presentation;
+  const ratio = isKnown ? readPixelAspectRatio(viewFrom(sampleEntry.content, 78), coded, presentation, budget) : 1;
+  const size = displaySize(coded, ratio);
   if (size === null) return null;
-  return isTurned(header, at - 36) !== isMovieTurned ? { width: size.height, height: size.width } : size;
+  return isQuarterTurn(tkhd, widthAt - 36) !== isMovieRotated ? { width: size.height, height: size.width } : size;
 }
 
-/** How much wider a pixel is than tall: as players do, by the description of the track, else by its header, else by the stream itself. */
-function readRatio(description: DataView, coded: Size, shown: Size, budget: Budget): number {
-  const boxes = readBoxes(description, budget);
-  const [pixel, avc, hevc] = [find(boxes, "pasp"), find(boxes, "avcC"), find(boxes, "hvcC")];
-  const [across, down] = pixel && pixel.byteLength >= 8 ? [pixel.getUint32(0), pixel.getUint32(4)] : [0, 0];
-  if (across > 0 && down > 0) return across / down;
-  const inHeader = (shown.width * coded.height) / (shown.height * coded.width);
-  if (inHeader !== 1 && inHeader > 0 && inHeader < Number.POSITIVE_INFINITY) return inHeader;
-  return avc ? readPixelRatio(avc) : hevc ? readHevcPixelRatio(hevc) : 1;
+/** Width ÷ height of a pixel, in the order of players: from `pasp`, else from the size in `tkhd`, else from the SPS. */
+function readPixelAspectRatio(sampleEntryBoxes: DataView, coded: Size, presentation: Size, budget: Budget): number {
+  const boxes = readBoxes(sampleEntryBoxes, budget);
+  const [pasp, avcC, hvcC] = [findBox(boxes, "pasp"), findBox(boxes, "avcC"), findBox(boxes, "hvcC")];
+  const [hSpacing, vSpacing] = pasp && pasp.byteLength >= 8 ? [pasp.getUint32(0), pasp.getUint32(4)] : [0, 0];
+  if (hSpacing > 0 && vSpacing > 0) return hSpacing / vSpacing;
+  const inTkhd = (presentation.width * coded.height) / (presentation.height * coded.width);
+  if (inTkhd !== 1 && inTkhd > 0 && inTkhd < Number.POSITIVE_INFINITY) return inTkhd;
+  return avcC ? readAvcSampleAspectRatio(avcC) : hvcC ? readHevcSampleAspectRatio(hvcC) : 1;
 }
 
-/** The content of `stts`: pairs of a number of samples and the duration of each. */
-function sumDurations(table: DataView | null): number {
-  let units = 0;
-  for (let at = 8; table && at + 8 <= table.byteLength; at += 8) units += table.getUint32(at) * table.getUint32(at + 4);
-  return units;
+/** The sum of sample_count × sample_delta. */
+function sumSampleDurations(stts: DataView | null): number {
+  let duration = 0;
+  for (let at = 8; stts && at + 8 <= stts.byteLength; at += 8) duration += stts.getUint32(at) * stts.getUint32(at + 4);
+  return duration;
 }
 
-/** Adds the samples of a box `moof` to its tracks. What it cannot read of it, it leaves out. */
+/** Adds the samples of a movie fragment (8.8) to its tracks. Skips what it cannot read. */
 function addFragment(movie: Movie, moof: DataView, budget: Budget): void {
   for (const { type, content } of readBoxes(moof, budget)) {
     if (type !== "traf") continue;
-    const boxes = readBoxes(content, budget);
-    const header = find(boxes, "tfhd");
-    const track = header && header.byteLength >= 8 && movie.byId.get(header.getUint32(4));
+    const traf = readBoxes(content, budget);
+    const tfhd = findBox(traf, "tfhd");
+    const track = tfhd && tfhd.byteLength >= 8 && movie.byId.get(tfhd.getUint32(4));
     if (!track) continue;
-    const flags = header.getUint32(0);
-    // Before it there may be an offset of 64 bits and an index.
+    const flags = tfhd.getUint32(0);
+    // base_data_offset and sample_description_index may precede default_sample_duration.
     const at = 8 + (flags & 0x1 ? 8 : 0) + (flags & 0x2 ? 4 : 0);
-    const usual =
-      flags & 0x8 && at + 4 <= header.byteLength ? header.getUint32(at) : (movie.defaults.get(track.id) ?? 0);
-    const time = find(boxes, "tfdt");
-    const begin = time && time.byteLength >= (isWide(time) ? 12 : 8) ? readTime(time, 4) : track.end;
-    const units = boxes.reduce((sum, box) => (box.type === "trun" ? sum + runUnits(box.content, usual) : sum), 0);
-    if (units === 0) continue;
+    const defaultSampleDuration =
+      flags & 0x8 && at + 4 <= tfhd.byteLength ? tfhd.getUint32(at) : (movie.defaultSampleDurations.get(track.id) ?? 0);
+    const tfdt = findBox(traf, "tfdt");
+    const start = tfdt && tfdt.byteLength >= (isVersion1(tfdt) ? 12 : 8) ? readTime(tfdt, 4) : track.end;
+    const duration = traf.reduce(
+      (sum, box) => (box.type === "trun" ? sum + sumRunDurations(box.content, defaultSampleDuration) : sum),
+      0,
+    );
+    if (duration === 0) continue;
     movie.hasFragments ||= track.kind !== null;
-    track.begin ??= begin;
-    track.end = Math.max(track.end, begin + units);
+    track.start ??= start;
+    track.end = Math.max(track.end, start + duration);
   }
 }
 
-/** The duration of the samples in a box `trun`: `usual` each, unless it has one for each. */
-function runUnits(run: DataView, usual: number): number {
-  if (run.byteLength < 8) return 0;
-  const [flags, count] = [run.getUint32(0), run.getUint32(4)];
-  if (!(flags & 0x100)) return count * usual;
-  const bytes = [0x100, 0x200, 0x400, 0x800].reduce((sum, flag) => sum + (flags & flag ? 4 : 0), 0);
-  let units = 0;
-  const first = 8 + (flags & 0x1 ? 4 : 0) + (flags & 0x4 ? 4 : 0);
-  for (let sample = 0, at = first; sample < count && at + bytes <= run.byteLength; sample++, at += bytes) {
-    units += run.getUint32(at); // the duration is the first of a sample's numbers
+function sumRunDurations(trun: DataView, defaultSampleDuration: number): number {
+  if (trun.byteLength < 8) return 0;
+  const [flags, sampleCount] = [trun.getUint32(0), trun.getUint32(4)];
+  if (!(flags & 0x100)) return sampleCount * defaultSampleDuration;
+  // sample_duration, sample_size, sample_flags, sample_composition_time_offset
+  const sampleBytes = [0x100, 0x200, 0x400, 0x800].reduce((sum, flag) => sum + (flags & flag ? 4 : 0), 0);
+  let duration = 0;
+  const first = 8 + (flags & 0x1 ? 4 : 0) + (flags & 0x4 ? 4 : 0); // after data_offset, first_sample_flags
+  for (
+    let sample = 0, at = first;
+    sample < sampleCount && at + sampleBytes <= trun.byteLength;
+    sample++, at += sampleBytes
+  ) {
+    duration += trun.getUint32(at);
   }
-  return units;
+  return duration;
 }
 
-/** From the movie's header; a fragmented file may have it in `mehd`. 0: unknown. */
-function readSeconds(movie: DataView | null, fragments: DataView | null): number {
-  if (!movie || movie.byteLength < (isWide(movie) ? 32 : 20)) return 0;
-  const scale = readScale(movie);
-  const units = readTime(movie, isWide(movie) ? 24 : 16);
-  const inFragments = fragments && fragments.byteLength >= (isWide(fragments) ? 12 : 8) ? readTime(fragments, 4) : 0;
-  return scale === 0 ? 0 : Math.max(units, inFragments) / scale;
+/** The longer of the durations in `mvhd` and `mehd`, in seconds; 0 if unknown. */
+function readMovieSeconds(mvhd: DataView | null, mehd: DataView | null): number {
+  if (!mvhd || mvhd.byteLength < (isVersion1(mvhd) ? 32 : 20)) return 0;
+  const timescale = readTimescale(mvhd);
+  const duration = readTime(mvhd, isVersion1(mvhd) ? 24 : 16);
+  const fragmentDuration = mehd && mehd.byteLength >= (isVersion1(mehd) ? 12 : 8) ? readTime(mehd, 4) : 0;
+  return timescale === 0 ? 0 : Math.max(duration, fragmentDuration) / timescale;
 }
 
-/** The time scale in `mvhd` or `mdhd`, in units per second; 0 without one. */
-function readScale(times: DataView | null): number {
-  const at = times && isWide(times) ? 20 : 12;
-  return times && times.byteLength >= at + 4 ? times.getUint32(at) : 0;
+/** The timescale of `mvhd` or `mdhd`, in units per second; 0 without one. */
+function readTimescale(box: DataView | null): number {
+  const at = box && isVersion1(box) ? 20 : 12;
+  return box && box.byteLength >= at + 4 ? box.getUint32(at) : 0;
 }
 
-/** Version 1 has 64-bit times. All bits set mean unknown, read here as 0. */
-const isWide = (box: DataView) => box.byteLength > 0 && box.getUint8(0) === 1;
+/** Of a FullBox. Version 1 has 64-bit times and durations. */
+const isVersion1 = (box: DataView) => box.byteLength > 0 && box.getUint8(0) === 1;
+/** All bits set mean unknown, returned as 0. */
 const readTime = (box: DataView, at: number): number => {
-  const units = isWide(box) ? box.getBigUint64(at) : box.getUint32(at);
-  return units === 0xffffffffffffffffn || units === 0xffffffff ? 0 : Number(units);
+  const time = isVersion1(box) ? box.getBigUint64(at) : box.getUint32(at);
+  return time === 0xffffffffffffffffn || time === 0xffffffff ? 0 : Number(time);
 };

@@ -1,31 +1,31 @@
 import {
   chooseDuration,
   collectBytes,
+  displaySize,
   MAX_HEADER_BYTES,
   type Size,
-  shownSize,
   UNKNOWN,
   UnusableMedia,
   type VideoReader,
 } from "./media.ts";
 
-/** In one element: a megabyte of empty ones would take 50 MB. */
-const MAX_ELEMENTS = 10_000;
-/** In a file: an hour of video has fewer. The 13 million of a hostile file would take 5 s. */
-const MAX_ELEMENTS_IN_ALL = 300_000;
-/** The longest header of an element: four bytes of its name, eight of its size. */
+/** Of the children of one master element: a megabyte of empty ones would take 50 MB. */
+const MAX_CHILDREN = 10_000;
+/** Of a file: an hour of video has fewer. The 13 million of a hostile file would take 5 s. */
+const MAX_ELEMENTS_PER_FILE = 300_000;
+/** The longest header of an element: four bytes of Element ID, eight of Element Data Size. */
 const ELEMENT_HEADER_BYTES = 12;
-/** The number of the track, a time and flags, with which a block begins. */
+/** At least the header of a block: the track number (1 to 8 bytes), a relative timestamp (2), flags (1). */
 const BLOCK_HEADER_BYTES = 12;
 
-/** RFC 9559. */
+/** Element IDs of Matroska (RFC 9559, section 5.1). */
 const ID = {
   segment: 0x18538067,
   info: 0x1549a966,
   timestampScale: 0x2ad7b1,
   duration: 0x4489,
   tracks: 0x1654ae6b,
-  track: 0xae,
+  trackEntry: 0xae,
   trackNumber: 0xd7,
   trackType: 0x83,
   video: 0xe0,
@@ -35,58 +35,58 @@ const ID = {
   displayHeight: 0x54ba,
   displayUnit: 0x54b2,
   stereoMode: 0x53b8,
-  cropTop: 0x54bb,
-  cropBottom: 0x54aa,
-  cropLeft: 0x54cc,
-  cropRight: 0x54dd,
+  pixelCropTop: 0x54bb,
+  pixelCropBottom: 0x54aa,
+  pixelCropLeft: 0x54cc,
+  pixelCropRight: 0x54dd,
   projection: 0x7670,
-  poseRoll: 0x7675,
+  projectionPoseRoll: 0x7675,
   cluster: 0x1f43b675,
   timestamp: 0xe7,
   blockGroup: 0xa0,
   block: 0xa1,
   simpleBlock: 0xa3,
 };
-/** What is in these is read as if it stood beside them, so it does not matter whether they say how long they are. */
-const OPENED = [ID.segment, ID.cluster, ID.blockGroup];
+/** Master elements whose children are read as if they were siblings, so their size may be unknown. */
+const FLATTENED = [ID.segment, ID.cluster, ID.blockGroup];
 const KEPT = [ID.info, ID.tracks, ID.timestamp];
 const BLOCKS = [ID.block, ID.simpleBlock];
 
-const NO_PICTURES = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
+const NO_FRAMES = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGATIVE_INFINITY };
 
 /**
- * Reads the size and duration of a WebM or Matroska file and whether it has sound. Refuses no more than a player does: where it is cut
- * off or cannot be read any further is a note. Reads the headers and the first bytes of each block: at most MAX_HEADER_BYTES are in
- * memory. mediabunny is not used for what mp4-reader.ts says, and because it reads back and forth in a file that passes once.
+ * Reads the size and duration of a WebM or Matroska file and whether it has sound. Refuses no more than a player does: a file that is cut
+ * off, or that cannot be read further, gets a note. Reads Info, Tracks and the header of each block: at most MAX_HEADER_BYTES are in memory.
+ * mediabunny is not used for the reasons in mp4-reader.ts, and because it seeks, while a file is streamed here once.
  */
 export function createWebmReader(): VideoReader {
   const header = new DataView(new ArrayBuffer(ELEMENT_HEADER_BYTES));
   let filled = 0;
   let elements = 0;
   let id = 0;
-  /** Remaining bytes of the present element. */
+  /** Remaining bytes of the current element. */
   let left = 0;
-  /** Bytes of the present element that are still to be kept. */
+  /** Bytes of the current element that are still to be kept. */
   let toKeep = 0;
   let position = 0;
-  /** Where the segment ends; Infinity when it does not say it. */
+  /** Where the Segment ends; Infinity if its size is unknown. */
   let end = Number.POSITIVE_INFINITY;
   const kept = collectBytes(MAX_HEADER_BYTES);
   let info: Info | null = null;
   let tracks: Tracks | null = null;
-  let cluster = 0;
-  const pictures = { ...NO_PICTURES };
+  let clusterTimestamp = 0;
+  const frames = { ...NO_FRAMES };
   let note: string | undefined;
 
   function open(element: { id: number; size: number | null }): void {
     filled = 0;
     id = element.id;
-    if (++elements > MAX_ELEMENTS_IN_ALL) {
+    if (++elements > MAX_ELEMENTS_PER_FILE) {
       stop("too_many_elements");
       return;
     }
     if (id === ID.segment && element.size !== null) end = position + element.size;
-    if (OPENED.includes(id)) return;
+    if (FLATTENED.includes(id)) return;
     if (element.size === null) {
       stop("element_without_size");
       return;
@@ -112,18 +112,18 @@ export function createWebmReader(): VideoReader {
     const content = kept.take();
     if (id === ID.info) info ??= readInfo(content);
     else if (id === ID.tracks) tracks ??= readTracks(content);
-    else if (id === ID.timestamp) cluster = readUnsigned(content);
-    else countPicture(content);
+    else if (id === ID.timestamp) clusterTimestamp = readUnsigned(content);
+    else countFrame(content);
   }
 
-  function countPicture(block: DataView): void {
-    const number = readNumber(block, 0);
-    if (number === null || block.byteLength < number.bytes + 2) return;
-    if (tracks?.video?.number !== number.value) return;
-    const time = cluster + block.getInt16(number.bytes);
-    pictures.count += 1;
-    pictures.first = Math.min(pictures.first, time);
-    pictures.last = Math.max(pictures.last, time);
+  function countFrame(block: DataView): void {
+    const trackNumber = readVint(block, 0);
+    if (trackNumber === null || block.byteLength < trackNumber.bytes + 2) return;
+    if (tracks?.video?.number !== trackNumber.value) return;
+    const timestamp = clusterTimestamp + block.getInt16(trackNumber.bytes);
+    frames.count += 1;
+    frames.first = Math.min(frames.first, timestamp);
+    frames.last = Math.max(frames.last, timestamp);
   }
 
   return {
@@ -145,8 +145,8 @@ export function createWebmReader(): VideoReader {
         position += 1;
         const element = readHeader(header, filled);
         if (element === "broken") {
-          if (pictures.count === 0) throw new UnusableMedia("The video has an element that cannot be read.");
-          stop("bytes_after_end"); // of a segment of unknown length
+          if (frames.count === 0) throw new UnusableMedia("The video has an element that cannot be read.");
+          stop("bytes_after_end"); // of a Segment of unknown size
         } else if (element !== null) open(element);
       }
     },
@@ -155,11 +155,11 @@ export function createWebmReader(): VideoReader {
       const size = tracks?.video?.size ?? null;
       const hasAudio = tracks && tracks.sound !== undefined;
       if (note === "header_too_large" && tracks === null) return { ...UNKNOWN, note };
-      if (!hasAudio && (size === null || pictures.count === 0))
+      if (!hasAudio && (size === null || frames.count === 0))
         throw new UnusableMedia("The video is cut off, or has no header or no pictures.");
-      const { count, first, last } = note === "too_many_elements" ? NO_PICTURES : pictures; // not all are counted
-      const seconds = (units: number) => (units * (info?.unit ?? 1e6)) / 1e9;
-      // The last picture is as long as the others are on average.
+      const { count, first, last } = note === "too_many_elements" ? NO_FRAMES : frames; // not all were counted
+      const seconds = (ticks: number) => (ticks * (info?.timestampScale ?? 1e6)) / 1e9;
+      // The last frame counts with the average duration of the others.
       const duration = chooseDuration(
         seconds(info?.duration ?? 0),
         count > 1 ? seconds(last - first + (last - first) / (count - 1)) : 0,
@@ -171,73 +171,82 @@ export function createWebmReader(): VideoReader {
   };
 }
 
-/** `unit` is that of all times, in nanoseconds; a `duration` of 0 is unknown. */
-type Info = { unit: number; duration: number };
-/** Players choose the first of each kind. */
+/** `timestampScale`: nanoseconds per tick of all timestamps and of `duration`, which is 0 if unknown. */
+type Info = { timestampScale: number; duration: number };
+/** Players choose the first track of each TrackType. */
 type Tracks = { video: Track | undefined; sound: Track | undefined };
 type Track = { number: number; type: number; size: Size | null };
-const [VIDEO, SOUND] = [1, 2];
+/** Values of TrackType. */
+const [VIDEO, AUDIO] = [1, 2];
 
 function readInfo(content: DataView): Info {
   const elements = readElements(content);
   const duration = elements.get(ID.duration)?.[0];
-  const scale = elements.get(ID.timestampScale)?.[0];
+  const timestampScale = elements.get(ID.timestampScale)?.[0];
   return {
-    unit: scale ? readUnsigned(scale) : 1e6,
+    timestampScale: timestampScale ? readUnsigned(timestampScale) : 1e6,
     duration: readFloat(duration),
   };
 }
 
 function readTracks(content: DataView): Tracks {
-  const tracks = (readElements(content).get(ID.track) ?? []).map(readTrack);
+  const tracks = (readElements(content).get(ID.trackEntry) ?? []).map(readTrack);
   return {
     video: tracks.find(({ size }) => size !== null),
-    sound: tracks.find(({ type }) => type === SOUND),
+    sound: tracks.find(({ type }) => type === AUDIO),
   };
 }
 
 function readTrack(content: DataView): Track {
   const elements = readElements(content);
-  const type = numberIn(elements, ID.trackType);
+  const type = unsignedIn(elements, ID.trackType);
   const video = type === VIDEO ? elements.get(ID.video)?.[0] : undefined;
-  return { number: numberIn(elements, ID.trackNumber), type, size: video ? readSize(readElements(video)) : null };
+  return {
+    number: unsignedIn(elements, ID.trackNumber),
+    type,
+    size: video ? readDisplaySize(readElements(video)) : null,
+  };
 }
 
-/** Units of the display's sides: pixels, of which those that are cropped do not count by default, and one that says nothing. */
+/** Values of DisplayUnit: without DisplayWidth and DisplayHeight, pixels mean the cropped size; "unknown" means no aspect ratio. */
 const [PIXELS, UNKNOWN_UNIT] = [0, 4];
-/** Where two pictures, for two eyes, stand beside or above each other, the display's side counts for one of them. */
-const [TWICE_AS_WIDE, TWICE_AS_TALL] = [
+/**
+ * Values of StereoMode whose frames contain both eyes: side by side or column interleaved; top-bottom or row interleaved. DisplayWidth and
+ * DisplayHeight are those of one eye.
+ */
+const [HALF_WIDTH_PER_EYE, HALF_HEIGHT_PER_EYE] = [
   [1, 8, 9, 11],
   [2, 3, 6, 7],
 ];
 
 /**
- * The display's sides tell the shape of a pixel: they may be in pixels, in centimetres, or a ratio. Players show also what is to be cropped.
- * A quarter turn, in degrees, exchanges the sides.
+ * DisplayWidth and DisplayHeight give only the aspect ratio of a pixel: their unit may be pixels, lengths or a ratio. Players ignore
+ * PixelCrop, except in that ratio. A ProjectionPoseRoll of ±90° swaps the sides.
  */
-function readSize(video: Elements): Size | null {
-  const coded = { width: numberIn(video, ID.pixelWidth), height: numberIn(video, ID.pixelHeight) };
-  const seen = {
-    width: coded.width - numberIn(video, ID.cropLeft) - numberIn(video, ID.cropRight),
-    height: coded.height - numberIn(video, ID.cropTop) - numberIn(video, ID.cropBottom),
+function readDisplaySize(video: Elements): Size | null {
+  const coded = { width: unsignedIn(video, ID.pixelWidth), height: unsignedIn(video, ID.pixelHeight) };
+  const cropped = {
+    width: coded.width - unsignedIn(video, ID.pixelCropLeft) - unsignedIn(video, ID.pixelCropRight),
+    height: coded.height - unsignedIn(video, ID.pixelCropTop) - unsignedIn(video, ID.pixelCropBottom),
   };
-  const [unit, stereo] = [numberIn(video, ID.displayUnit), numberIn(video, ID.stereoMode)];
-  const across = numberIn(video, ID.displayWidth) || (unit === PIXELS ? seen.width : 0);
-  const down = numberIn(video, ID.displayHeight) || (unit === PIXELS ? seen.height : 0);
-  const eyes = TWICE_AS_WIDE.includes(stereo) ? 2 : TWICE_AS_TALL.includes(stereo) ? 0.5 : 1;
-  const ratio = (eyes * across * seen.height) / (down * seen.width);
-  const size = shownSize(coded, unit < UNKNOWN_UNIT && across > 0 && down > 0 ? ratio : 1);
+  const [displayUnit, stereoMode] = [unsignedIn(video, ID.displayUnit), unsignedIn(video, ID.stereoMode)];
+  const displayWidth = unsignedIn(video, ID.displayWidth) || (displayUnit === PIXELS ? cropped.width : 0);
+  const displayHeight = unsignedIn(video, ID.displayHeight) || (displayUnit === PIXELS ? cropped.height : 0);
+  const stereoRatio = HALF_WIDTH_PER_EYE.includes(stereoMode) ? 2 : HALF_HEIGHT_PER_EYE.includes(stereoMode) ? 0.5 : 1;
+  const pixelAspectRatio = (stereoRatio * displayWidth * cropped.height) / (displayHeight * cropped.width);
+  const isKnown = displayUnit < UNKNOWN_UNIT && displayWidth > 0 && displayHeight > 0;
+  const size = displaySize(coded, isKnown ? pixelAspectRatio : 1);
   const projection = video.get(ID.projection)?.[0];
-  const roll = projection && readFloat(readElements(projection).get(ID.poseRoll)?.[0]);
+  const roll = projection && readFloat(readElements(projection).get(ID.projectionPoseRoll)?.[0]);
   return size && roll && Math.abs(roll) % 180 === 90 ? { width: size.height, height: size.width } : size;
 }
 
 type Elements = Map<number, DataView[]>;
 
-/** By their names, as far as they can be read, and no more than MAX_ELEMENTS. */
+/** The children of a master element by Element ID, as far as they can be read, and no more than MAX_CHILDREN. */
 function readElements(view: DataView): Elements {
   const elements: Elements = new Map();
-  for (let at = 0, count = 0; at < view.byteLength && count < MAX_ELEMENTS; count++) {
+  for (let at = 0, count = 0; at < view.byteLength && count < MAX_CHILDREN; count++) {
     const rest = new DataView(view.buffer, view.byteOffset + at);
     const length = Math.min(ELEMENT_HEADER_BYTES, view.byteLength - at);
     const element = readHeader(rest, length);
@@ -252,7 +261,7 @@ function readElements(view: DataView): Elements {
   return elements;
 }
 
-const numberIn = (elements: Elements, id: number): number => {
+const unsignedIn = (elements: Elements, id: number): number => {
   const [content] = elements.get(id) ?? [];
   return content ? readUnsigned(content) : 0;
 };
@@ -260,7 +269,7 @@ const numberIn = (elements: Elements, id: number): number => {
 const readFloat = (view: DataView | undefined): number =>
   view?.byteLength === 8 ? view.getFloat64(0) : view?.byteLength === 4 ? view.getFloat32(0) : 0;
 
-/** Numbers have up to eight bytes. */
+/** An Unsigned Integer Element has up to eight bytes. */
 function readUnsigned(view: DataView): number {
   let value = 0;
   for (let at = 0; at < Math.min(8, view.byteLength); at++) value = value * 256 + view.getUint8(at);
@@ -269,7 +278,10 @@ function readUnsigned(view: DataView): number {
 
 type Header = { id: number; size: number | null; bytes: number };
 
-/** RFC 8794: a name of up to four bytes and a size of up to eight, null when it is unknown. Null: more of the `length` bytes are needed. */
+/**
+ * Element ID of up to four bytes and Element Data Size of up to eight (RFC 8794, sections 5 and 6); a size of null is unknown. Null: more
+ * than these `length` bytes are needed.
+ */
 function readHeader(view: DataView, length: number): Header | "broken" | null {
   const idBytes = Math.clz32(view.getUint8(0)) - 23;
   if (idBytes > 4) return "broken";
@@ -277,13 +289,13 @@ function readHeader(view: DataView, length: number): Header | "broken" | null {
   const sizeBytes = Math.clz32(view.getUint8(idBytes)) - 23;
   if (sizeBytes > 8) return "broken";
   if (length < idBytes + sizeBytes) return null;
-  const size = readNumber(view, idBytes);
+  const size = readVint(view, idBytes);
   const id = readUnsigned(new DataView(view.buffer, view.byteOffset, idBytes));
   return { id, size: size?.isUnknown ? null : (size?.value ?? 0), bytes: idBytes + sizeBytes };
 }
 
-/** A number whose leading zeros say how many bytes it has; all ones are unknown. */
-function readNumber(view: DataView, at: number): { value: number; isUnknown: boolean; bytes: number } | null {
+/** A variable-size integer (RFC 8794, section 4): the leading zeros give its length; a size whose VINT_DATA are all ones is unknown. */
+function readVint(view: DataView, at: number): { value: number; isUnknown: boolean; bytes: number } | null {
   if (at >= view.byteLength) return null;
   const first = view.getUint8(at);
   const bytes = Math.clz32(first) - 23;

@@ -1,5 +1,6 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
-import { type Backoff, fetchOnce, pause, retry } from "./retry.ts";
+import { fetchOnce } from "./fetch-once.ts";
+import { type Backoff, pause, retry } from "./retry.ts";
 
 export const TIMEOUT_MS = 10_000;
 

@@ -47,29 +47,3 @@ export async function retry<Answer>(
     await sleep(delayMs, signal);
   }
 }
-
-const SECONDS = /^\d+$/;
-const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
-
-/** The seconds of a Retry-After: a number of seconds or an HTTP date. Null when it is neither. The caller limits them. */
-export function retryAfterSeconds(given: unknown, now: number): number | null {
-  if (typeof given === "number") return Math.max(0, given);
-  const text = String(given ?? "").trim();
-  if (SECONDS.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
-  const wait = HTTP_DATE.test(text) ? (Date.parse(text) - now) / 1000 : Number.NaN;
-  return Number.isNaN(wait) ? null : Math.max(0, wait);
-}
-
-/** A random 2 to 5 seconds, so that senders refused together do not return together. */
-export const retryAfterJitter = (): { "Retry-After": string } => ({
-  "Retry-After": String(2 + Math.floor(Math.random() * 4)),
-});
-
-/**
- * A fetch that sends a body once: as a Blob, which it cannot send again. Deno's fetch repeats any request, also a POST, when its
- * kept-alive connection closes without an answer and it still has the bytes: a create could be carried out twice.
- */
-export const fetchOnce =
-  (fetcher: typeof fetch): typeof fetch =>
-  (input, init) =>
-    fetcher(input, typeof init?.body === "string" ? { ...init, body: new Blob([init.body]) } : init);

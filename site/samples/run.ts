@@ -31,7 +31,7 @@ export async function runSamples({ keyframe, user, databaseUrl, secret, arrived 
   const text = readFileSync(join(import.meta.dirname, "start.sql"), "utf8");
   const [started] = await sql.unsafe(text).finally(() => sql.end({ timeout: 1 }));
   if (started?.length !== 1) throw new Error("The sample in SQL started no first frame.");
-  const read = () => keyframe.listPredictions(projectId);
+  const read = () => keyframe.predictions.list(projectId);
   await until("the end of what SQL started", async () => (await read()).predictions.every(hasEnded));
 }
 

@@ -5,7 +5,7 @@ export async function makeShot(session: KeyframeOptions, onProgress: (state: Pre
   // #region shown
   const keyframe = createKeyframeClient(session); // { url, apikey, getToken }: your Supabase project and its user
 
-  const { projectId } = await keyframe.createProject({
+  const { projectId } = await keyframe.projects.create({
     title: "Harbour",
     textPrompt: "A harbour at dawn, one red boat",
   });

@@ -2084,7 +2084,14 @@ end $$;
 
 -- supabase/schemas/15_queue/20_leases.sql
 
--- The claim of both functions: due work becomes ready, and each lane gets its share of the free capacity.
+-- The claim of both functions. lease_work makes due work ready (make_ready), counts what the worker has leased already (open_work_of), finds
+-- lanes in the order of their turns (open_lanes), chooses a row of each in turn up to the limits (choose_rows), and leases these.
+--
+-- An example: the last claim ended at Bob's lane of model A, and these rows are ready:
+--   model A: Ada's lane a1 a2 a3, Bob's b1, Cem's c1 c2
+--   model B: Dan's lane d1
+-- The next claim begins after that lane: with model B, then model A from Cem on. So the turns are Dan, Cem, Ada, Bob, and the order of the rows
+-- is d1 c1 a1 b1, c2 a2, a3. A claim of five leases d1 c1 a1 b1 c2, and the one after it begins after Bob's lane again.
 
 -- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
@@ -2126,15 +2133,15 @@ end $$;
 -- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
 -- expired in a row, because its run is paid for. A delivery is never abandoned for it, because whole workers are restarted or frozen. From
 -- its second expired lease on it waits for a growing, random time: one that ends its worker is parted from those that were leased with it.
-create function keyframe_private.make_ready(wanted_queue keyframe_private.work_queue, at timestamptz)
+create function keyframe_private.make_ready(queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   due constant bigint[] := array(
     select w.id from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'scheduled' and w.due_at <= at order by w.due_at limit 1000 for update skip locked);
+    where w.queue = make_ready.queue and w.state = 'scheduled' and w.due_at <= at order by w.due_at limit 1000 for update skip locked);
   expired constant bigint[] := array(
     select w.id from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'leased' and (w.due_at <= at or w.due_at > at + interval '5 minutes') -- the clock was set back
+    where w.queue = make_ready.queue and w.state = 'leased' and (w.due_at <= at or w.due_at > at + interval '5 minutes') -- the clock was set back
     limit 1000 for update skip locked);
 begin
   if due <> '{}' then
@@ -2150,6 +2157,198 @@ begin
   end if;
 end $$;
 
+-- What a worker has leased of a queue. by_owner counts proven and unproven rows of an owner apart, and each as owner_weight.
+create type keyframe_private.open_work as (total bigint, unproven bigint, by_resource jsonb, by_owner jsonb, owner_weight integer);
+
+create function keyframe_private.open_work_of(queue keyframe_private.work_queue, for_worker uuid)
+returns keyframe_private.open_work language plpgsql volatile set search_path = '' as $$
+declare
+  weight constant integer := case queue when 'deliver' then 2 else 1 end;
+begin
+  return (
+    with mine as materialized (
+      select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
+      where w.queue = open_work_of.queue and w.state = 'leased' and w.worker_id = for_worker
+    )
+    select row((select count(*) from mine), (select count(*) from mine m where m.is_unproven),
+      (select jsonb_object_agg(r.resource, r.n) from (select m.resource, count(*) as n from mine m group by 1) r),
+      (select jsonb_object_agg(o.id, o.n) from (select concat(m.owner_id, m.is_unproven) as id, weight * count(*) as n from mine m group by 1) o),
+      weight));
+end $$;
+
+-- Where a claim ended. The next one begins after it, and goes on from the start of the index when it has reached the end. So do lanes.
+create type keyframe_private.claim_cursor as (resource text, lane uuid);
+
+-- A ready row of the resource after the previous one, at first after the cursor's. Null after the cursor's own, which is the last. One probe.
+create function keyframe_private.next_resource(queue keyframe_private.work_queue, cursor_resource text, previous text)
+returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+declare
+  has_restarted boolean := previous is not null and previous collate "C" <= cursor_resource;
+  ready keyframe_private.work;
+begin
+  loop
+    select w.* into ready from keyframe_private.work w
+    where w.queue = next_resource.queue and w.state = 'ready' and w.resource > coalesce(previous, cursor_resource) order by w.resource limit 1;
+    exit when found or has_restarted;
+    has_restarted := true;
+    previous := ''; -- on from the start
+  end loop;
+  return case when not has_restarted or ready.resource <= cursor_resource then ready end;
+end $$;
+
+-- The same for the lanes of a resource.
+create function keyframe_private.next_lane(queue keyframe_private.work_queue, resource text, cursor_lane uuid, previous uuid)
+returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
+declare
+  has_restarted boolean := previous is not null and previous <= cursor_lane;
+  ready keyframe_private.work;
+begin
+  loop
+    select w.* into ready from keyframe_private.work w
+    where w.queue = next_lane.queue and w.state = 'ready' and w.resource <= next_lane.resource
+      and (w.resource, w.lane) > (next_lane.resource, coalesce(previous, cursor_lane)) order by w.resource, w.lane limit 1;
+    exit when found or has_restarted;
+    has_restarted := true;
+    previous := '00000000-0000-0000-0000-000000000000';
+  end loop;
+  return case when not has_restarted or ready.lane <= cursor_lane then ready end;
+end $$;
+
+-- A lane to lease from, at most the max_rows of its endpoint, and how much of its resource and of its owner the worker has leased.
+create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer, open_of_resource bigint, open_of_owner bigint);
+
+-- The lanes of one resource after the other, without those at a limit. The cursor is of one resource: any other begins at a random lane. Lanes
+-- of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there are more lanes than a claim may
+-- visit. free: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of
+-- what is left, or the few rows of a worker that is nearly full.
+create function keyframe_private.open_lanes(
+  queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
+  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out free integer, out ended keyframe_private.claim_cursor,
+  out is_cut boolean)
+language plpgsql volatile set search_path = '' as $$
+declare
+  capacity constant integer := keyframe_private.capacity_of(queue);
+  max_probes constant integer := 4 * max_lanes;
+  resource_row keyframe_private.work;
+  row_limit numeric;
+  open_of_resource bigint;
+  cursor_lane uuid;
+  lane_row keyframe_private.work;
+  open_of_owner bigint;
+  max_rows integer;
+  probes integer := 0;
+  cleared_rows integer := 0;
+begin
+  lanes := '{}';
+  free := 0;
+  ended := began;
+  while probes < max_probes loop
+    resource_row := keyframe_private.next_resource(queue, began.resource, resource_row.resource);
+    exit when resource_row.id is null;
+    probes := probes + 1;
+    ended.resource := resource_row.resource;
+    row_limit := keyframe_private.limit_for_next_row(capacity, resource_row.is_unproven, open_now.total, open_now.unproven);
+    open_of_resource := coalesce((open_now.by_resource ->> resource_row.resource)::bigint, 0);
+    continue when open_of_resource >= row_limit;
+    free := free + greatest(4, ceil((row_limit - open_of_resource) / 2));
+    cursor_lane := case when resource_row.resource = began.resource then began.lane else gen_random_uuid() end;
+    lane_row := null;
+    loop
+      lane_row := keyframe_private.next_lane(queue, resource_row.resource, cursor_lane, lane_row.lane);
+      exit when lane_row.id is null;
+      probes := probes + 1;
+      open_of_owner := coalesce((open_now.by_owner ->> concat(lane_row.owner_id, resource_row.is_unproven))::bigint, 0);
+      max_rows := case when open_of_owner < row_limit then capacity else 0 end;
+      if max_rows > 0 and queue = 'deliver' then
+        select l.max_rows, cleared_rows + l.cleared into max_rows, cleared_rows
+        from keyframe_private.lock_endpoint_lane(lane_row.lane, resource_row.resource, for_worker) l;
+      end if;
+      if max_rows > 0 then
+        lanes := lanes || row(resource_row.resource, lane_row.lane, max_rows, open_of_resource, open_of_owner)::keyframe_private.open_lane;
+      end if;
+      if cardinality(lanes) = max_lanes or probes >= max_probes or cleared_rows >= 1000 then
+        is_cut := true;
+        ended.lane := lane_row.lane;
+        return;
+      end if;
+    end loop;
+  end loop;
+  is_cut := probes >= max_probes;
+end $$;
+
+-- Locks ready rows of these lanes, an equal part of each even if another has less. In each round every lane has a turn with its next row.
+-- Chosen are the rows that are within the limits if all before them are leased. last_lane: of their lanes the one whose turn is last.
+create function keyframe_private.choose_rows(
+  queue keyframe_private.work_queue, lanes keyframe_private.open_lane[], free integer, max_rows integer, open_now keyframe_private.open_work,
+  out ids bigint[], out last_lane uuid)
+language plpgsql volatile set search_path = '' as $$
+declare
+  capacity constant integer := keyframe_private.capacity_of(queue);
+  rows_per_lane constant integer := ceil(least(max_rows, free)::numeric / cardinality(lanes));
+begin
+  with candidate as (
+    select r.*, l.*, row_number() over (partition by l.lane_turn order by r.id) as round
+    from unnest(lanes) with ordinality l (resource, lane, max_rows, open_of_resource, open_of_owner, lane_turn)
+    -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past all other
+    -- rows. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on.
+    cross join lateral (
+      select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
+      where w.queue = choose_rows.queue and w.state = 'ready' and w.resource = l.resource
+        and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
+      order by w.lane, w.id limit least(l.max_rows, rows_per_lane) for update skip locked) r
+  ), counted as (
+    select c.*, count(*) over earlier as earlier, count(*) filter (where c.is_unproven) over earlier as earlier_unproven,
+      count(*) over of_resource as earlier_of_resource, open_now.owner_weight * count(*) over of_owner as earlier_of_owner
+    from candidate c
+    window earlier as (order by c.round, c.lane_turn rows between unbounded preceding and 1 preceding),
+      of_resource as (partition by c.resource order by c.round, c.lane_turn rows between unbounded preceding and 1 preceding),
+      of_owner as (partition by c.owner_id, c.is_unproven order by c.round, c.lane_turn rows between unbounded preceding and 1 preceding)
+  )
+  select array_agg(c.id), (array_agg(c.lane order by c.lane_turn desc))[1] into ids, last_lane
+  from counted c
+  where c.earlier < least(choose_rows.max_rows, capacity - open_now.total)
+    and greatest(c.open_of_resource + c.earlier_of_resource, c.open_of_owner + c.earlier_of_owner) < keyframe_private.limit_for_next_row(
+      capacity, c.is_unproven, open_now.total + c.earlier, open_now.unproven + c.earlier_unproven);
+end $$;
+
+-- cursors: a claim_cursor for each queue. The table swings between empty and full faster than it is analyzed, so we force index scans.
+create function keyframe_private.lease_work(
+  queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
+  out leased keyframe_private.work[], out is_cut boolean)
+language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
+  set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  began constant keyframe_private.claim_cursor := jsonb_populate_record(
+    row('', '00000000-0000-0000-0000-000000000000')::keyframe_private.claim_cursor, cursors -> queue::text);
+  token constant uuid := gen_random_uuid();
+  open_now keyframe_private.open_work;
+  walk record;
+  chosen record;
+  ended keyframe_private.claim_cursor;
+begin
+  perform keyframe_private.make_ready(queue, at);
+  open_now := keyframe_private.open_work_of(queue, for_worker);
+  leased := '{}';
+  is_cut := false;
+  if open_now.total >= keyframe_private.capacity_of(queue) then
+    return;
+  end if;
+  walk := keyframe_private.open_lanes(queue, for_worker, least(max_rows, 100), open_now, began);
+  is_cut := walk.is_cut;
+  ended := walk.ended;
+  if walk.lanes <> '{}' then
+    chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.free, max_rows, open_now);
+    with taken as (
+      update keyframe_private.work w
+      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
+      where w.id = any (chosen.ids) returning w.*
+    )
+    select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
+    ended.lane := coalesce(chosen.last_lane, ended.lane);
+  end if;
+  cursors := cursors || jsonb_build_object(queue::text, ended);
+end $$;
+
 create function keyframe_private.has_due_work(queues keyframe_private.work_queue[], at timestamptz)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -2157,211 +2356,12 @@ declare
 begin
   foreach one in array queues loop
     if (select true from keyframe_private.work w where w.queue = one and w.state = 'ready' limit 1)
-      or (select w.due_at from keyframe_private.work w
-          where w.queue = one and w.state = 'scheduled' order by w.due_at limit 1) <= at
+      or (select w.due_at from keyframe_private.work w where w.queue = one and w.state = 'scheduled' order by w.due_at limit 1) <= at
       or (select true from keyframe_private.work w where w.queue = one and w.state = 'leased' and w.due_at <= at limit 1) then
       return true;
     end if;
   end loop;
   return false;
-end $$;
-
--- What a worker has leased of a queue. by_owner counts proven and unproven rows of an owner apart, and each as owner_weight.
-create type keyframe_private.open_work as (total bigint, unproven bigint, by_resource jsonb, by_owner jsonb, owner_weight integer);
-
-create function keyframe_private.open_work_of(wanted_queue keyframe_private.work_queue, for_worker uuid)
-returns keyframe_private.open_work language plpgsql volatile set search_path = '' as $$
-declare
-  weight constant integer := case wanted_queue when 'deliver' then 2 else 1 end;
-  open_now keyframe_private.open_work;
-begin
-  with mine as materialized (
-    select w.resource, w.owner_id, w.is_unproven from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'leased' and w.worker_id = for_worker
-  )
-  select (select count(*) from mine), (select count(*) from mine m where m.is_unproven),
-    (select jsonb_object_agg(r.resource, r.n) from (select m.resource, count(*) as n from mine m group by 1) r),
-    (select jsonb_object_agg(o.id, o.n) from (select concat(m.owner_id, m.is_unproven) as id, weight * count(*) as n from mine m group by 1) o),
-    weight into open_now;
-  return open_now;
-end $$;
-
--- Where the last claim ended: the next one begins just past it. Resources and lanes are walked in a circle, which ends at the cursor.
-create type keyframe_private.claim_cursor as (resource text, lane uuid);
-
--- A ready row of the next resource after one; after null: just past the cursor. Null when the circle has ended. One probe of the index.
-create function keyframe_private.next_resource(wanted_queue keyframe_private.work_queue, cursor_resource text, after text)
-returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
-declare
-  has_wrapped constant boolean := after collate "C" <= cursor_resource;
-  ready keyframe_private.work;
-begin
-  if has_wrapped is not true then
-    select w.* into ready from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'ready' and w.resource > coalesce(after, cursor_resource) order by w.resource limit 1;
-  end if;
-  if ready.id is null then
-    select w.* into ready from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'ready' and w.resource > case when has_wrapped then after else '' end
-      and w.resource <= cursor_resource order by w.resource limit 1;
-  end if;
-  return ready;
-end $$;
-
--- The same for the lanes of a resource.
-create function keyframe_private.next_lane(wanted_queue keyframe_private.work_queue, of_resource text, cursor_lane uuid, after uuid)
-returns keyframe_private.work language plpgsql volatile set search_path = '' as $$
-declare
-  has_wrapped constant boolean := after <= cursor_lane;
-  ready keyframe_private.work;
-begin
-  if has_wrapped is not true then
-    select w.* into ready from keyframe_private.work w
-    where w.queue = wanted_queue and w.state = 'ready' and w.resource <= of_resource
-      and (w.resource, w.lane) > (of_resource, coalesce(after, cursor_lane)) order by w.resource, w.lane limit 1;
-    if found then
-      return ready;
-    end if;
-  end if;
-  select w.* into ready from keyframe_private.work w
-  where w.queue = wanted_queue and w.state = 'ready' and w.resource <= of_resource
-    and (w.resource, w.lane) > (of_resource, case when has_wrapped then after else '00000000-0000-0000-0000-000000000000' end)
-  order by w.resource, w.lane limit 1;
-  return case when ready.lane <= cursor_lane then ready end;
-end $$;
-
--- A lane to lease from. max_rows: what its endpoint may still have leased; for generate all of the capacity. lease_work applies the other limits.
-create type keyframe_private.open_lane as (resource text, lane uuid, max_rows integer);
-
--- The next lanes with ready work, resource by resource. If the last claim ended at lane 2 of model A, these are the lanes of model B from
--- a random one on, then lanes 3, 1, 2 of model A. Resources and owners at their limit are left out. Lanes of deliver are locked, and cleared
--- of work that does not belong there (lock_endpoint_lane). Each resource and each lane is a probe of the index, of which a claim makes a
--- limited number. is_cut: there are more lanes, and the next claim begins there.
---
--- free: the most that these resources can lease now. Each leased row counts against the limit and lowers it by one, so this is half of what
--- is left, or the few rows of a worker that is nearly full.
-create function keyframe_private.open_lanes(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, open_now keyframe_private.open_work,
-  began keyframe_private.claim_cursor, out lanes keyframe_private.open_lane[], out free integer, out reached keyframe_private.claim_cursor,
-  out is_cut boolean)
-language plpgsql volatile set search_path = '' as $$
-declare
-  capacity constant integer := keyframe_private.capacity_of(wanted_queue);
-  row_limit numeric;
-  open_of_resource bigint;
-  cursor_lane uuid;
-  of_resource keyframe_private.work;
-  of_lane keyframe_private.work;
-  locked record;
-  max_rows integer;
-  probes integer := 0;
-  cleared integer := 0;
-begin
-  lanes := '{}';
-  free := 0;
-  reached := began;
-  loop
-    is_cut := probes >= 4 * max_lanes;
-    of_resource := keyframe_private.next_resource(wanted_queue, began.resource, of_resource.resource);
-    exit when is_cut or of_resource.id is null;
-    reached.resource := of_resource.resource;
-    probes := probes + 1;
-    row_limit := keyframe_private.limit_for_next_row(capacity, of_resource.is_unproven, open_now.total, open_now.unproven);
-    open_of_resource := coalesce((open_now.by_resource ->> of_resource.resource)::bigint, 0);
-    continue when open_of_resource >= row_limit;
-    free := free + greatest(4, ceil((row_limit - open_of_resource) / 2));
-    cursor_lane := case when of_resource.resource = began.resource then began.lane else gen_random_uuid() end;
-    of_lane := null;
-    loop
-      of_lane := keyframe_private.next_lane(wanted_queue, of_resource.resource, cursor_lane, of_lane.lane);
-      exit when of_lane.id is null;
-      probes := probes + 1;
-      max_rows := case
-        when coalesce((open_now.by_owner ->> concat(of_lane.owner_id, of_resource.is_unproven))::bigint, 0) < row_limit then capacity else 0 end;
-      if max_rows > 0 and wanted_queue = 'deliver' then
-        locked := keyframe_private.lock_endpoint_lane(of_lane.lane, of_resource.resource, for_worker);
-        max_rows := locked.max_rows;
-        cleared := cleared + locked.cleared;
-      end if;
-      if max_rows > 0 then
-        lanes := lanes || row(of_resource.resource, of_lane.lane, max_rows)::keyframe_private.open_lane;
-      end if;
-      is_cut := cardinality(lanes) = max_lanes or probes >= 4 * max_lanes or cleared >= 1000;
-      if is_cut then
-        reached.lane := of_lane.lane;
-        return;
-      end if;
-    end loop;
-  end loop;
-end $$;
-
--- Leases ready work for a worker: one row of each lane in turn, until a resource, an owner or the worker has reached its limit. If Ada's
--- lane has three rows, Bob's one and Cem's two, a claim of four leases Ada 1, Bob 1, Cem 1, Ada 2. The next claim resumes after Cem's lane:
--- cursors has a cursor for each queue, whose lane is the last one leased from. Of a lane it takes at most its equal part of what may be
--- leased, even if another lane has less. The table swings between empty and full faster than it is analyzed, so we force index scans.
-create function keyframe_private.lease_work(
-  wanted_queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
-  out leased keyframe_private.work[], out is_cut boolean)
-language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
-  set enable_hashjoin = off set enable_mergejoin = off as $$
-declare
-  capacity constant integer := keyframe_private.capacity_of(wanted_queue);
-  began constant keyframe_private.claim_cursor := jsonb_populate_record(
-    row('', '00000000-0000-0000-0000-000000000000')::keyframe_private.claim_cursor, cursors -> wanted_queue::text);
-  token constant uuid := gen_random_uuid();
-  open_now keyframe_private.open_work;
-  walked record;
-  lane_part integer;
-  last_lane uuid;
-begin
-  perform keyframe_private.make_ready(wanted_queue, at);
-  open_now := keyframe_private.open_work_of(wanted_queue, for_worker);
-  leased := '{}';
-  is_cut := false;
-  if open_now.total >= capacity then
-    return;
-  end if;
-  walked := keyframe_private.open_lanes(wanted_queue, for_worker, least(max_rows, 100), open_now, began);
-  is_cut := walked.is_cut;
-  last_lane := (walked.reached).lane;
-  if cardinality(walked.lanes) > 0 then
-    lane_part := ceil(least(lease_work.max_rows, walked.free)::numeric / cardinality(walked.lanes));
-    with candidate as (
-      select r.*, l.resource, l.lane, l.turn_of_lane, row_number() over (partition by l.turn_of_lane order by r.id) as turn
-      from unnest(walked.lanes) with ordinality l (resource, lane, max_rows, turn_of_lane)
-      -- A lane is read as a range of the index. `lane = … order by id` may be planned as a walk along the primary key, past all other
-      -- rows. The upper bound compares the lane alone: an index scan does not stop at a row comparison, and would read on.
-      cross join lateral (
-        select w.id, w.owner_id, w.is_unproven from keyframe_private.work w
-        where w.queue = wanted_queue and w.state = 'ready' and w.resource = l.resource
-          and (w.lane, w.id) > (l.lane, 0) and w.lane <= l.lane
-        order by w.lane, w.id limit least(l.max_rows, lane_part) for update skip locked) r
-    ), counted as (
-      -- What is leased before this row, if all candidates are leased in turn: in all, unproven, of its resource and of its owner.
-      select c.id, c.is_unproven, c.lane, c.turn_of_lane,
-        row_number() over (order by c.turn, c.turn_of_lane) - 1 as before_all,
-        count(*) filter (where c.is_unproven) over (order by c.turn, c.turn_of_lane rows unbounded preceding exclude current row) as before_unproven,
-        row_number() over (partition by c.resource order by c.turn, c.turn_of_lane) - 1
-          + coalesce((open_now.by_resource ->> c.resource)::bigint, 0) as of_resource,
-        open_now.owner_weight * (row_number() over (partition by c.owner_id, c.is_unproven order by c.turn, c.turn_of_lane) - 1)
-          + coalesce((open_now.by_owner ->> concat(c.owner_id, c.is_unproven))::bigint, 0) as of_owner
-      from candidate c
-    ), chosen as (
-      select c.id, c.lane, c.turn_of_lane from counted c
-      where c.before_all < least(lease_work.max_rows, capacity - open_now.total)
-        and greatest(c.of_resource, c.of_owner) < keyframe_private.limit_for_next_row(
-          capacity, c.is_unproven, open_now.total + c.before_all, open_now.unproven + c.before_unproven)
-    ), taken as (
-      update keyframe_private.work w
-      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
-      where w.id = any (array(select c.id from chosen c))
-      returning w.*
-    )
-    select coalesce((select array_agg(row(t.*)::keyframe_private.work order by t.id) from taken t), '{}'),
-      coalesce((select c.lane from chosen c order by c.turn_of_lane desc limit 1), last_lane)
-    into leased, last_lane;
-  end if;
-  cursors := cursors || jsonb_build_object(wanted_queue::text, jsonb_build_object('resource', (walked.reached).resource, 'lane', last_lane));
 end $$;
 
 -- Waits at most a second, because the call holds a connection. True: something may be due. Checks run every 1/50 of the wait, and use at

@@ -16,7 +16,7 @@ import { unwatchedFetch } from "../support/openapi/watch.ts";
 // A failure prints the smallest request it could find and a seed: KEYFRAME_FUZZ_SEED=<seed> sends the same requests again.
 
 const RUNS = 1_000 * LONGER;
-const LONGEST_MS = 120 * Math.max(2_000, RUNS);
+const MAX_MS = 120 * Math.max(2_000, RUNS);
 const seed = Number(Deno.env.get("KEYFRAME_FUZZ_SEED") ?? crypto.getRandomValues(new Int32Array(1))[0]);
 
 const sql = openDatabase();
@@ -97,7 +97,7 @@ test.concurrent.each(places)(
         .find((status) => status < 300),
     );
   },
-  LONGEST_MS,
+  MAX_MS,
 );
 
 async function send({ method, path, headers: given, body }: FuzzRequest, token: string) {

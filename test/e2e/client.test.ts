@@ -36,12 +36,12 @@ beforeAll(async () => {
 const FOREIGN: Record<string, string[]> = {
   "react.js": ["react"],
   "react.d.ts": ["react"],
-  "film-mp4.js": ["mediabunny"],
-  "film-last-frame.js": ["mediabunny"],
-  "film-open.d.ts": ["mediabunny"],
-  "film-fragments.js": ["mediabunny"],
-  "film-fragments.d.ts": ["mediabunny"],
-  "film-zip.js": ["client-zip"],
+  "film/mp4.js": ["mediabunny"],
+  "film/last-frame.js": ["mediabunny"],
+  "film/open.d.ts": ["mediabunny"],
+  "film/fragments.js": ["mediabunny"],
+  "film/fragments.d.ts": ["mediabunny"],
+  "film/zip.js": ["client-zip"],
 };
 
 test("the packed client → modules with types, README and licence, importing only React for hooks, and what /film needs", async () => {
@@ -56,9 +56,16 @@ test("the packed client → modules with types, README and licence, importing on
   expect(Object.values(peerDependenciesMeta)).toEqual(Array(3).fill({ optional: true }));
   expect(await read(`${installed}/LICENSE`)).toBe(await read(`${ROOT}LICENSE`));
   const files = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-  const modules = files(`${ROOT}client`).filter((name) => name.endsWith(".ts"));
+  const clientFiles = (folder: string) =>
+    [...files(folder), ...files(`${folder}/film`).map((name) => `film/${name}`)]
+      .filter((name) => name !== "film")
+      .sort();
+  const modules = clientFiles(`${ROOT}client`).filter((name) => name.endsWith(".ts"));
   const compiled = modules.flatMap((name) => [name.replace(".ts", ".d.ts"), name.replace(".ts", ".js")]).sort();
-  expect([files(`${installed}/dist`), files(`${installed}/dist/client`)]).toEqual([["client", "shared"], compiled]);
+  expect([files(`${installed}/dist`), clientFiles(`${installed}/dist/client`)]).toEqual([
+    ["client", "shared"],
+    compiled,
+  ]);
   expect(files(installed)).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
   const { "./package.json": _, ...modulesOf } = exports;
   const targets = Object.values<Record<string, string>>(modulesOf).flatMap((entry) => Object.values(entry));
@@ -73,7 +80,9 @@ test("the packed client → modules with types, README and licence, importing on
   for (const name of [...compiled, ...shared]) {
     const source = await read(`${installed}/dist/client/${name}`);
     const imported = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].map(([, from]) => from);
-    const foreign = imported.filter((from) => !/^\.(\/|\.\/shared\/(http|media)\/)/.test(from ?? ""));
+    const foreign = imported.filter(
+      (from) => !/^(\.\/|\.\.\/types\.|(\.\.\/)+shared\/(http|media)\/)/.test(from ?? ""),
+    );
     expect(foreign, name).toEqual(FOREIGN[name] ?? []);
   }
 });

@@ -28,7 +28,7 @@ const OFFLINE = "You are offline.";
 /** Somebody on the page of their projects, of which there is one. */
 async function atProjects(): Promise<Visit> {
   const { session, keyframe } = await newPerson();
-  await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn", description: "" });
+  await keyframe.projects.create({ title: "Harbour", textPrompt: "A harbour at dawn", description: "" });
   const allow = /Failed to load resource|ERR_FAILED|ERR_INTERNET_DISCONNECTED/;
   const visited = await visit({ session, allow, at: "/#/projects" });
   await visited.page.getByRole("article").getByText("Harbour").first().waitFor();
@@ -105,7 +105,7 @@ test("a start was carried out but answered 500 → Generate again makes one run 
   await untilChangeEnds(page, card.getByText("Done"));
   const again = card.getByRole("button", { name: "Generate again" });
   await again.click();
-  const runs = async () => (await keyframe.listPredictions(projectId, { step: "first-frame" })).predictions.length;
+  const runs = async () => (await keyframe.predictions.list(projectId, { step: "first-frame" })).predictions.length;
   await until("it runs again", async () => (await runs()) === 2);
   await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
   await untilChangeEnds(page, card.getByText("Done"));
@@ -252,18 +252,18 @@ test("a database that lacks migrations → a banner that says what to do, withou
 test("two tabs edit one project → the second save and Generate change nothing; the user chooses one text", async () => {
   const { person, projectId, page, watch } = await openNewProject(visit);
   watch.allow(/status of 412/);
-  const saved = async () => (await person.keyframe.readProject(projectId)).textPrompt;
+  const saved = async () => (await person.keyframe.projects.read(projectId)).textPrompt;
   const warning = page.getByLabel("Changed elsewhere");
 
   await prompt(page).fill("Mine");
-  await person.keyframe.changeProject(projectId, { textPrompt: "Theirs" });
+  await person.keyframe.projects.change(projectId, { textPrompt: "Theirs" });
   await stepCard(page, "First frame").getByRole("button", { name: "Save and generate" }).click();
   await warning.waitFor();
   expect(await warning.inputValue()).toBe("Theirs");
   await expectGoodLooks(page);
   await untilGenerateIsInWindow(page);
   expect(await saved()).toBe("Theirs");
-  expect((await person.keyframe.readProject(projectId)).predictions["first-frame"]).toBeNull();
+  expect((await person.keyframe.projects.read(projectId)).predictions["first-frame"]).toBeNull();
   let saves = 0;
   page.on("request", (request) => {
     if (request.method() === "PATCH") saves++;
@@ -273,7 +273,7 @@ test("two tabs edit one project → the second save and Generate change nothing;
   await until("my text", async () => (await saved()) === "Mine");
   await page.getByText("Saved", { exact: true }).waitFor();
   expect(saves).toBe(1);
-  await person.keyframe.changeProject(projectId, { textPrompt: "Theirs, later" });
+  await person.keyframe.projects.change(projectId, { textPrompt: "Theirs, later" });
   await page.reload(); // reads it at once
   await until("what I saved gives way", async () => (await prompt(page).inputValue()) === "Theirs, later");
 
@@ -281,7 +281,7 @@ test("two tabs edit one project → the second save and Generate change nothing;
   await page.getByRole("button", { name: "Description" }).click();
   await description.fill("Mine too");
   await prompt(page).fill("Mine again");
-  await person.keyframe.changeProject(projectId, { textPrompt: "Theirs again" });
+  await person.keyframe.projects.change(projectId, { textPrompt: "Theirs again" });
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await warning.waitFor();
   await page.getByRole("button", { name: "Use the saved text" }).click();
@@ -290,10 +290,10 @@ test("two tabs edit one project → the second save and Generate change nothing;
   await page.getByRole("button", { name: "Discard" }).click();
 
   await prompt(page).fill("Mine, and another description");
-  await person.keyframe.changeProject(projectId, { title: "Quay", description: "Theirs" });
+  await person.keyframe.projects.change(projectId, { title: "Quay", description: "Theirs" });
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await page.getByText("Saved", { exact: true }).waitFor();
-  const both = await person.keyframe.readProject(projectId);
+  const both = await person.keyframe.projects.read(projectId);
   expect([both.textPrompt, both.description]).toEqual(["Mine, and another description", "Theirs"]);
 });
 
@@ -336,7 +336,7 @@ test("a step is generated with an unsaved prompt → saved first and used; a sav
   await card.getByText("Done").waitFor();
   await page.getByText("Saved", { exact: true }).waitFor();
   expect(saves()).toBe(2);
-  const { textPrompt, predictions } = await person.keyframe.readProject(projectId);
+  const { textPrompt, predictions } = await person.keyframe.projects.read(projectId);
   expect([textPrompt, predictions["first-frame"]?.input.prompt]).toEqual(["A new harbour", "A new harbour"]);
   expect(await page.getByRole("alert").count()).toBe(0);
 
@@ -347,7 +347,7 @@ test("a step is generated with an unsaved prompt → saved first and used; a sav
   await page.waitForResponse(`**/projects/${projectId}`); // it is read
   await card.getByRole("button", { name: "Save and generate" }).click();
   await page.getByText("Saved", { exact: true }).waitFor();
-  expect([saves(), (await person.keyframe.readProject(projectId)).textPrompt]).toEqual([5, "A newer harbour"]);
+  expect([saves(), (await person.keyframe.projects.read(projectId)).textPrompt]).toEqual([5, "A newer harbour"]);
   expect(await page.getByRole("alert").count()).toBe(0);
 });
 

@@ -187,9 +187,9 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
   await page.getByRole("heading", { name: "No films yet" }).waitFor();
   await page.goto("about:blank"); // it is deleted then
   await until("its shots are in no film", async () =>
-    (await keyframe.listProjects()).projects.every(({ filmId }) => filmId === null),
+    (await keyframe.projects.list()).projects.every(({ filmId }) => filmId === null),
   );
-  expect((await keyframe.listProjects()).projects.length).toBe(2);
+  expect((await keyframe.projects.list()).projects.length).toBe(2);
 });
 
 test("a shot is clicked → the film plays from there; a complete film offers its download first; the list has thumbnails", async () => {
@@ -226,7 +226,7 @@ test("a shot is clicked → the film plays from there; a complete film offers it
 
 /** Adds a shot with its video to a film. */
 async function addShot(keyframe: KeyframeClient, filmId: string, title: string, audio: boolean, look: object = {}) {
-  const { projectId } = await keyframe.createProject({ title, textPrompt: title, filmId, ...look });
+  const { projectId } = await keyframe.projects.create({ title, textPrompt: title, filmId, ...look });
   await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
   const { output } = await keyframe.waitFor(await keyframe.generate("video", { projectId, audio }));
   expect(output?.hasAudio).toBe(audio);
@@ -357,7 +357,7 @@ test("a shot whose model made a GIF → shown in order but not joined: a message
   const { filmId } = await keyframe.films.create({ title: "Birds" });
   const bytes = Buffer.from(readClip("moving.gif"));
   await fetch(`${inject("stack").simulatorUrl}/control/files/moving.gif`, { method: "PUT", body: bytes });
-  const { projectId } = await keyframe.createProject({ title: "Gull", textPrompt: "A gull", filmId });
+  const { projectId } = await keyframe.projects.create({ title: "Gull", textPrompt: "A gull", filmId });
   mustSucceed(await keyframe.waitFor(await keyframe.generate("first-frame", { projectId })));
   const prompt = uniquePrompt("[[fault:output_file=moving.gif]]");
   mustSucceed(await keyframe.waitFor(await keyframe.generate("video", { projectId, prompt })));
@@ -439,7 +439,7 @@ test("a film is shared → plays on a phone without an account; revoked → the 
   const { person, projectId, make } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
-  const later = await keyframe.createProject({ title: "Open sea", textPrompt: "A secret prompt" });
+  const later = await keyframe.projects.create({ title: "Open sea", textPrompt: "A secret prompt" });
   await keyframe.films.change(filmId, { projectIds: [projectId, later.projectId] });
   await make("first-frame");
   await make("video");

@@ -122,7 +122,7 @@ test("Ctrl+Enter → generates the next step from the project's prompt, and that
   await card.getByLabel("Prompt for this step").fill("At night");
   await page.keyboard.press("Control+Enter");
   await card.getByText("Done").waitFor();
-  const { predictions } = await person.keyframe.readProject(projectId);
+  const { predictions } = await person.keyframe.projects.read(projectId);
   const prompts = [predictions["first-frame"], predictions["last-frame"], predictions.video].map(
     (one) => one?.input.prompt,
   );
@@ -134,8 +134,8 @@ test("1280 × 800, the longest texts, a reference image → every Generate butto
   const title = "A harbour at dawn, take one, ".repeat(7).slice(0, 200);
   const { referenceImagePath } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
   const texts = { title, textPrompt: "A harbour at dawn, fog. ".repeat(160) };
-  const { projectId } = await person.keyframe.createProject(texts);
-  await person.keyframe.changeProject(projectId, { referenceImagePath });
+  const { projectId } = await person.keyframe.projects.create(texts);
+  await person.keyframe.projects.change(projectId, { referenceImagePath });
   const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   await page.getByRole("img", { name: "Reference image" }).waitFor();
   await page.getByRole("button", { name: "Description" }).click();

@@ -10,7 +10,7 @@ const visit = visitDashboard();
 
 test("a search among more projects than one answer covers → continues by itself; among very many → on request", async () => {
   const person = await newPerson();
-  await person.keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  await person.keyframe.projects.create({ title: "Lighthouse", textPrompt: "A lighthouse" });
   await openDatabase().begin(async (seeding) => {
     await seeding`set local session_replication_role = replica`;
     await seeding`
@@ -81,13 +81,13 @@ test("a project with a running prediction is deleted → “Cancel and delete”
   await dialog.getByRole("button", { name: "Cancel and delete" }).click();
   await page.getByRole("heading", { name: "No projects yet" }).waitFor();
   await page.goto("about:blank"); // it is deleted then
-  await until("it is deleted", async () => (await person.keyframe.listProjects()).projects.length === 0);
+  await until("it is deleted", async () => (await person.keyframe.projects.list()).projects.length === 0);
 });
 
 test("a window opens on a page with a scroll bar → the page behind it stays where it is", async () => {
   const { url } = inject("stack");
   const { keyframe, session } = await newPerson();
-  await keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  await keyframe.projects.create({ title: "Lighthouse", textPrompt: "A lighthouse" });
   const browser = await launchBrowser({ ignoreDefaultArgs: ["--hide-scrollbars"] });
   onTestFinished(() => browser.close());
   const page = await browser.newPage({

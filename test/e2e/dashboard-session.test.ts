@@ -83,8 +83,8 @@ test("one click → signed in as demo user, whose menu names the installed versi
 
 test("signing out → of every tab, and makes a pending deletion; the next user starts at the projects and sees only their own", async () => {
   const { session, keyframe } = await newPerson();
-  await keyframe.createProject({ title: "Of the first", textPrompt: "A harbour at dawn" });
-  await keyframe.createProject({ title: "Too many", textPrompt: "A harbour at dawn" });
+  await keyframe.projects.create({ title: "Of the first", textPrompt: "A harbour at dawn" });
+  await keyframe.projects.create({ title: "Too many", textPrompt: "A harbour at dawn" });
   const next = await newPerson();
   const { page, newTab } = await visit({ session, allow: /Failed to load resource/, at: "/" });
   await page.getByText("Of the first").waitFor();
@@ -103,7 +103,7 @@ test("signing out → of every tab, and makes a pending deletion; the next user 
   await untilHeading(page, "Sign in");
   await untilHeading(other, "Sign in");
   await undo.waitFor({ state: "detached", timeout: 5_000 });
-  await until("it is deleted", async () => (await keyframe.listProjects()).projects.length === 1, 5_000);
+  await until("it is deleted", async () => (await keyframe.projects.list()).projects.length === 1, 5_000);
   expect(await page.getByText("Your session has expired").count()).toBe(0);
   expect(await page.evaluate((key) => localStorage.getItem(key), sessionKey(url))).toBeNull();
   // Nothing can be read for a moment: whatever shows now was kept from before.
@@ -136,7 +136,7 @@ test("a session cannot be refreshed, or is refused while a page is open → says
 
 test("a session ends or the page reloads while texts are typed → they are restored; after a sign-out they are not", async () => {
   const person = await newPerson();
-  const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
+  const { projectId } = await person.keyframe.projects.create({ title: "Harbour", textPrompt: "A harbour" });
   const { page } = await visit({ session: person.session, allow: /status of 401/ });
   const create = async () => {
     await page.getByRole("button", { name: "New project" }).first().click();
@@ -176,7 +176,7 @@ test("a session ends or the page reloads while texts are typed → they are rest
   await step.fill("Just before");
   await signOut(page);
   await untilHeading(page, "Sign in");
-  expect((await person.keyframe.readProject(projectId)).plan["first-frame"]?.prompt).toBe("Just before");
+  expect((await person.keyframe.projects.read(projectId)).plan["first-frame"]?.prompt).toBe("Just before");
   const kept = () =>
     page.evaluate(() =>
       Object.entries(localStorage)
@@ -369,8 +369,8 @@ test("a key is created by keyboard → shown once, with lines for each program; 
   expect(await page.locator("body").textContent()).not.toContain(key.slice(0, 40));
 
   const script = createKeyframeClient({ url, userKey: key, retries: 0 });
-  const { projectId } = await script.createProject({ title: "Harbour", textPrompt: "A harbour" });
-  await expect(script.deleteProject(projectId)).rejects.toMatchObject({ code: "client_not_allowed" });
+  const { projectId } = await script.projects.create({ title: "Harbour", textPrompt: "A harbour" });
+  await expect(script.projects.delete(projectId)).rejects.toMatchObject({ code: "client_not_allowed" });
   await expect(script.keys.list()).rejects.toMatchObject({ code: "client_not_allowed" });
 
   const { page: phone } = await visit({ session: person.session, isPhone: true, at: "/#/projects" });
@@ -387,6 +387,6 @@ test("a key is created by keyboard → shown once, with lines for each program; 
   await phone.getByRole("button", { name: "Revoke key" }).tap();
   await card.getByText("Expired", { exact: true }).waitFor();
   expect(await card.getByRole("button").count()).toBe(0);
-  const refused = await script.listProjects().catch((error: KeyframeError) => error.code);
+  const refused = await script.projects.list().catch((error: KeyframeError) => error.code);
   expect(refused).toBe("key_ended");
 });

@@ -55,7 +55,7 @@ test("a reference image is chosen in one browser → it shows in another; remove
   const address = await image.getAttribute("src");
   await stepCard(other, "First frame").getByRole("button", { name: "Generate" }).click();
   const frame = await until("a first frame", async () => {
-    const { predictions, referenceImagePath } = await person.keyframe.readProject(projectId);
+    const { predictions, referenceImagePath } = await person.keyframe.projects.read(projectId);
     const started = predictions["first-frame"];
     return started === null ? undefined : { referenceImagePath, used: started.input.referenceImagePath };
   });
@@ -99,7 +99,7 @@ test("another model, its values and two images → used for the frame, also afte
   await second.close();
   const inputsOf = () =>
     until("a first frame that ended", async () => {
-      const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame" });
+      const { predictions } = await person.keyframe.predictions.list(projectId, { step: "first-frame" });
       return predictions.every(({ completedAt }) => completedAt !== null) && predictions.length > 0
         ? predictions
         : undefined;
@@ -180,7 +180,7 @@ test("an earlier frame cannot be read → says so; clicked twice while other set
   await stepCard(page, "Last frame").getByLabel("Prompt for this step").fill("At night");
   release();
   await until("it is saved", async () => {
-    const { plan } = await film.person.keyframe.readProject(film.projectId);
+    const { plan } = await film.person.keyframe.projects.read(film.projectId);
     return plan["first-frame"]?.referenceImagePaths?.length === 1;
   });
   await page.reload();
@@ -218,11 +218,14 @@ test("“End at the last frame” is removed → the next video has none; anothe
   await card.getByRole("img", { name: "Latest last frame" }).waitFor({ state: "detached" });
   await runStep(page, "Video");
   await page.getByLabel("Aspect ratio").selectOption("9:16");
-  await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
+  await until(
+    "the project has it",
+    async () => (await person.keyframe.projects.read(projectId)).aspectRatio === "9:16",
+  );
   const frame = stepCard(page, "First frame");
   await frame.getByRole("button", { name: "Generate again" }).click();
   const { video, "first-frame": portrait } = await until("a portrait", async () => {
-    const { predictions } = await person.keyframe.readProject(projectId);
+    const { predictions } = await person.keyframe.projects.read(projectId);
     return predictions["first-frame"]?.input.aspectRatio === "9:16" ? predictions : undefined;
   });
   expect(video).toMatchObject({ status: "succeeded", input: { lastFramePredictionId: null, aspectRatio: "16:9" } });
@@ -247,7 +250,7 @@ test("“Start at the first frame” is removed → references replace frames, a
   await expectGoodLooks(page);
   await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
   await runStep(page, "Video");
-  const { video } = (await person.keyframe.readProject(projectId)).predictions;
+  const { video } = (await person.keyframe.projects.read(projectId)).predictions;
   expect(video?.input).toMatchObject({ firstFramePredictionId: null, firstFrameImagePath: null, aspectRatio: "16:9" });
   expect(video?.input.referenceImagePaths).toHaveLength(1);
 });
@@ -261,7 +264,7 @@ test("an uploaded image as first frame → the video starts; of another ratio, o
   await card.locator("input[type=file]").first().setInputFiles(photoFile(person.email));
   await card.getByRole("button", { name: "Remove first frame" }).waitFor();
   await runStep(page, "Video");
-  const { predictions } = await person.keyframe.readProject(projectId);
+  const { predictions } = await person.keyframe.projects.read(projectId);
   expect(predictions.video?.input.firstFrameImagePath).toMatch(/^projects\//);
 
   await card.getByLabel("Prompt for this step").fill(uniquePrompt("[[fault:content_rejected=input]]"));
@@ -274,7 +277,10 @@ test("an uploaded image as first frame → the video starts; of another ratio, o
     .waitFor();
 
   await page.getByLabel("Aspect ratio").selectOption("9:16");
-  await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
+  await until(
+    "the project has it",
+    async () => (await person.keyframe.projects.read(projectId)).aspectRatio === "9:16",
+  );
   await card.getByRole("button", { name: "Generate again" }).click();
   await alert.getByText(/^The frame .+ has 1024 × 576 pixels, and the aspect ratio is 9:16\./).waitFor();
   await card.getByRole("button", { name: "Remove first frame" }).click();
@@ -303,7 +309,7 @@ test("the chosen model no longer exists at the provider → says so, uses the de
   const words = "The inputs of that picture are set, except those that can no longer be used:";
   await page.getByText(`${words} the model Gone.`).waitFor();
   await page.close(); // it would ask for the price in a project that is gone
-  await person.keyframe.deleteProject(projectId);
+  await person.keyframe.projects.delete(projectId);
   await sql`delete from keyframe.models where model = ${model}`;
 });
 
@@ -312,7 +318,7 @@ test("a character and a place in the cast → a frame has them; one of them chan
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   const shot = { title: "The boat", textPrompt: "@Anna waits on @the pier", filmId };
-  const { projectId } = await keyframe.createProject(shot);
+  const { projectId } = await keyframe.projects.create(shot);
   await keyframe.elements.create({ kind: "place", name: "The pier", text: "Wooden, in fog" });
 
   const { page, watch } = await visit({ session: person.session, at: `/#/films/${filmId}` });
@@ -333,7 +339,7 @@ test("a character and a place in the cast → a frame has them; one of them chan
 
   await openProject(page, projectId);
   await runStep(page, "First frame");
-  const { takes } = await keyframe.readProject(projectId);
+  const { takes } = await keyframe.projects.read(projectId);
   const take = mustSucceed(takes["first-frame"] ?? expect.fail("There is no take."));
   const prompt = "Anna waits on The pier\n\nAnna: A red coat\nThe pier: Wooden, in fog";
   expect(take.input).toMatchObject({ prompt, referenceImagePaths: [expect.any(String)] });
@@ -355,10 +361,10 @@ test("a character and a place in the cast → a frame has them; one of them chan
   await card.getByRole("button", { name: /^Settings/ }).click();
   await card.getByText("Elements of the reused take: Anna, The pier.").waitFor();
   const again = async () => {
-    const before = (await keyframe.readProject(projectId)).predictions["first-frame"]?.predictionId;
+    const before = (await keyframe.projects.read(projectId)).predictions["first-frame"]?.predictionId;
     await card.getByRole("button", { name: /^Generate again:/ }).click();
     return await until("the next run", async () => {
-      const { predictions } = await keyframe.readProject(projectId);
+      const { predictions } = await keyframe.projects.read(projectId);
       const latest = predictions["first-frame"];
       return latest?.predictionId === before || latest?.completedAt === null ? undefined : latest?.input;
     });
@@ -370,7 +376,7 @@ test("a character and a place in the cast → a frame has them; one of them chan
 
   await card.getByText("With The pier, Anna").waitFor();
   await page.getByLabel("Cast").selectOption("Only @mentioned");
-  await until("the choice", async () => (await keyframe.readProject(projectId)).elementIds?.length === 0);
+  await until("the choice", async () => (await keyframe.projects.read(projectId)).elementIds?.length === 0);
   watch.allow(/status of 400/);
   await card.getByLabel("Prompt for this step").fill("@Bob waits");
   await card.getByText("“@Bob” isn't in the cast (The pier, Anna).").waitFor();
@@ -388,7 +394,7 @@ test("@ is typed in a prompt → names are offered, by keyboard and pointer; the
   const cast = ["Anna", "Jon", "The pier"].map((name) => keyframe.elements.create({ name }));
   const elementIds = (await Promise.all(cast)).map(({ elementId }) => elementId);
   const { filmId } = await keyframe.films.create({ title: "The pier", elementIds });
-  const { projectId } = await keyframe.createProject({ title: "The boat", textPrompt: "no people", filmId });
+  const { projectId } = await keyframe.projects.create({ title: "The boat", textPrompt: "no people", filmId });
   const { page } = await visit({ session, allow: /status of 400/, at: `/#/projects/${projectId}` });
   const card = stepCard(page, "First frame");
   await card.getByText("With Anna, Jon, The pier").waitFor();
@@ -421,7 +427,7 @@ test("@ is typed in a prompt → names are offered, by keyboard and pointer; the
   await card.getByText("With Jon, The pier").waitFor();
   await card.getByRole("button", { name: /^Save and generate:/ }).click();
   const made = await until("the first frame", async () => {
-    const { predictions } = await keyframe.readProject(projectId);
+    const { predictions } = await keyframe.projects.read(projectId);
     return predictions["first-frame"];
   });
   expect(made.input.elements.map(({ name }) => name)).toEqual(["Jon", "The pier"]);
@@ -447,7 +453,7 @@ test("the page of elements → creates, changes and deletes them, and says where
   const [anna] = (await keyframe.elements.list()).elements;
   const elementIds = [anna?.elementId ?? ""];
   await keyframe.films.create({ title: "The pier", elementIds });
-  await keyframe.createProject({ title: "The boat", textPrompt: "A boat", elementIds });
+  await keyframe.projects.create({ title: "The boat", textPrompt: "A boat", elementIds });
   await page.reload();
   await list.getByText("Used in The pier, The boat").waitFor();
   await expectGoodLooks(page);

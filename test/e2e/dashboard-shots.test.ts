@@ -71,7 +71,7 @@ test("a shot of a film → its position, neighbours and way back; deleted → ba
   expect(await marked(page)).toEqual(["Projects"]);
   await card.getByRole("link", { name: "The pier" }).click();
   await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
-  expect((await keyframe.listProjects()).projects.map((one) => one.filmId)).toEqual([filmId, filmId, filmId]);
+  expect((await keyframe.projects.list()).projects.map((one) => one.filmId)).toEqual([filmId, filmId, filmId]);
 });
 
 test("a shot is deleted → undo restores its position; leaving the page deletes it; a refused deletion brings it back", async () => {
@@ -110,7 +110,7 @@ test("a shot or its film is duplicated → texts, ratio, image, cast and setting
   const { session, filmId, shots, saved, keyframe, make } = await filmOf("Day", "Night");
   const [{ projectId }] = shots;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile("a").buffer);
-  await keyframe.changeProject(projectId, { aspectRatio: "9:16", referenceImagePath, elementIds: [] });
+  await keyframe.projects.change(projectId, { aspectRatio: "9:16", referenceImagePath, elementIds: [] });
   await make("first-frame", shots[0]);
   const { page } = await visit({ session, at: `/#/projects/${projectId}` });
   const card = await openSettings(page, "First frame");
@@ -180,7 +180,7 @@ test("settings cannot be saved → says so, and nothing is copied or started wit
   await page.getByRole("button", { name: "Generate what is missing" }).click();
   await page.getByRole("button", { name: "Generate 1 first frame" }).click();
   await page.getByText("Started 1 first frame.").waitFor();
-  expect((await keyframe.readProject(projectId)).predictions["first-frame"]?.input.resolution).toBe("2K");
+  expect((await keyframe.projects.read(projectId)).predictions["first-frame"]?.input.resolution).toBe("2K");
 });
 
 test("a film whose frames were made again → each row shows what its video was made from, and a join that no longer fits", async () => {
@@ -233,9 +233,9 @@ test("a new shot → has the previous shot's ratio, reference and settings, not 
   const { session, keyframe, email, filmId, shots: all } = await filmOf("The boat leaves", "Open sea");
   const [, { projectId }] = all;
   const { referenceImagePath } = await keyframe.uploadReferenceImage(photoFile(email).buffer);
-  await keyframe.changeProject(projectId, { aspectRatio: "9:16", referenceImagePath });
-  await keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });
-  await keyframe.createProject({ title: "Buoy", textPrompt: "A buoy" });
+  await keyframe.projects.change(projectId, { aspectRatio: "9:16", referenceImagePath });
+  await keyframe.projects.create({ title: "Lighthouse", textPrompt: "A lighthouse" });
+  await keyframe.projects.create({ title: "Buoy", textPrompt: "A buoy" });
   const { page } = await visit({ session, at: `/#/projects/${projectId}` });
   const card = await openSettings(page, "First frame");
   await card.getByLabel("Prompt for this step").fill("At night");
@@ -274,7 +274,7 @@ test("the answer to a new shot is lost, and the project is put into another film
     await keyframe.films.create({ title: "Old" }),
     await keyframe.films.create({ title: "New" }),
   ];
-  const { projectId } = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId: before.filmId });
+  const { projectId } = await keyframe.projects.create({ title: "Day", textPrompt: "Day", filmId: before.filmId });
   await keyframe.waitFor(await keyframe.generate("last-frame", { projectId }));
   const { page } = await visit({ session, allow: /Failed to load resource/ });
   await loseAnswers(page, "**/api/projects", "POST");
@@ -287,7 +287,7 @@ test("the answer to a new shot is lost, and the project is put into another film
   await page.keyboard.press("Escape");
   await page.unroute("**/api/projects");
 
-  await keyframe.changeProject(projectId, { filmId: after.filmId });
+  await keyframe.projects.change(projectId, { filmId: after.filmId });
   await page.locator(`a[href$="${after.filmId}"]`).waitFor();
   await page.getByRole("button", { name: "New shot after this" }).click();
   await form.getByRole("button", { name: "Create shot" }).click();
@@ -299,13 +299,13 @@ test("the next shot from the actual last frame of a text-only video → its vide
   const { person, projectId, make } = await newFilm();
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
-  await keyframe.changeProject(projectId, { filmId });
+  await keyframe.projects.change(projectId, { filmId });
   await make("last-frame");
   const { page } = await visit({ session: person.session, at: `/#/projects/${projectId}` });
   const video = await openSettings(page, "Video");
   await video.getByLabel("Start at the first frame").uncheck();
   await runStep(page, "Video");
-  const { takes } = await keyframe.readProject(projectId);
+  const { takes } = await keyframe.projects.read(projectId);
   const { width, height } = mustSucceed(takes.video ?? expect.fail("There is no take.")).output;
   await page.getByRole("button", { name: "New shot after this" }).click();
   const form = page.getByRole("dialog", { name: "New shot" });
@@ -360,7 +360,7 @@ test("the way a shot is made is set in one browser → another browser shows it,
   expect(await stepCard(page, "First frame").count()).toBe(0); // it would be paid for and not used
   await expectGoodLooks(page);
   await until("the plan is saved", async () => {
-    const { plan } = await keyframe.readProject(second);
+    const { plan } = await keyframe.projects.read(second);
     return plan.video?.continuesPreviousShot === true && plan.video.prompt === "The boat on the open sea";
   });
   const { page: other } = await visit({ session, allow, at });
@@ -372,7 +372,7 @@ test("the way a shot is made is set in one browser → another browser shows it,
     video.getByLabel("Prompt for this step").fill("Nothing but sea"),
   ]);
   await until("both changes", async () => {
-    const { video: saved = {} } = (await keyframe.readProject(second)).plan;
+    const { video: saved = {} } = (await keyframe.projects.read(second)).plan;
     return saved.prompt === "Nothing but sea" && !saved.continuesPreviousShot;
   });
   await until("each shows the other's", async () => {
@@ -384,7 +384,7 @@ test("the way a shot is made is set in one browser → another browser shows it,
 test("three shots that continue each other, and the start's answer is lost → pressed again, one start at the price shown", async () => {
   const { session, keyframe, filmId, second, third } = await filmOfThree();
   const plan = { video: { continuesPreviousShot: true } };
-  for (const projectId of [second, third]) await keyframe.changeProject(projectId, { plan });
+  for (const projectId of [second, third]) await keyframe.projects.change(projectId, { plan });
   const { page, watch } = await visit({ session });
   watch.allow(/Failed to load resource/);
   const untilCardsSaySo = async () => {
@@ -433,18 +433,18 @@ test("a shot becomes dearer while a film's price is shown → nothing is started
   await form.getByText(/^About \$/).waitFor();
   const { shots } = await keyframe.films.estimate(filmId, "video");
   const dearer = { video: { durationSeconds: 10 } };
-  await keyframe.changeProject(first, { plan: dearer });
+  await keyframe.projects.change(first, { plan: dearer });
   await form.getByRole("button", { name: "Generate 1 video" }).click();
   await form.getByText("The price has changed. Close this dialog and open it again.").waitFor();
   await expectGoodLooks(page);
   expect(shots[0]?.atMostMicros).not.toBe((await keyframe.films.estimate(filmId, "video")).shots[0]?.atMostMicros);
-  expect((await keyframe.readProject(first)).predictions.video).toBeNull();
+  expect((await keyframe.projects.read(first)).predictions.video).toBeNull();
 });
 
 test("a film generates what is missing → shows the price and what the budget lacks; each shot, what runs or why it failed", async () => {
   const { person, keyframe, session, filmId } = await filmOf();
   const addShot = async (title: string, textPrompt = "A pier") =>
-    (await keyframe.createProject({ title, textPrompt, filmId })).projectId;
+    (await keyframe.projects.create({ title, textPrompt, filmId })).projectId;
   await startStuckBy(person, "first-frame", await addShot("One"));
   const { page } = await visit({ session, at: `/#/films/${filmId}` });
   const steps = (title: string) => page.getByRole("list", { name: `Steps of ${title}` });
@@ -495,7 +495,7 @@ test("a film generates what is missing → shows the price and what the budget l
   await page.getByText("Generating:").waitFor({ state: "detached" });
 
   await sql`delete from keyframe_private.owner_budgets where owner_id = ${session.user.id}`;
-  await keyframe.changeProject(three, { textPrompt: "A pier" });
+  await keyframe.projects.change(three, { textPrompt: "A pier" });
   await missing.click();
   await window.getByRole("button", { name: "Generate 3 first frames" }).click();
   for (const title of ["One", "Three", "Four"]) await page.getByAltText(`First frame of ${title}`).waitFor();

@@ -43,7 +43,7 @@ const cardTakes = (page: Page, name: Parameters<typeof stepCard>[1]) =>
 
 const untilSecondVideo = ({ keyframe }: Person, projectId: string) =>
   until("the second video", async () => {
-    const { predictions } = await keyframe.listPredictions(projectId, { step: "video" });
+    const { predictions } = await keyframe.predictions.list(projectId, { step: "video" });
     return predictions.length === 2 ? predictions[0] : undefined;
   });
 
@@ -60,7 +60,7 @@ test("three takes are chosen → the price is for all, one click starts them, an
   await card.getByText("about $0.20").waitFor();
   await runStep(page, "First frame");
   await until("all takes", async () => {
-    const { predictions } = await person.keyframe.listPredictions(projectId, { status: "succeeded" });
+    const { predictions } = await person.keyframe.predictions.list(projectId, { status: "succeeded" });
     return predictions.length === 3;
   });
   const takes = cardTakes(page, "First frame");
@@ -71,8 +71,8 @@ test("three takes are chosen → the price is for all, one click starts them, an
   await expectGoodLooks(page);
   await takes.nth(2).click();
   await until("the first take is selected", async () => {
-    const [, , first] = (await person.keyframe.listPredictions(projectId)).predictions;
-    return (await person.keyframe.readProject(projectId)).selected["first-frame"] === first?.predictionId;
+    const [, , first] = (await person.keyframe.predictions.list(projectId)).predictions;
+    return (await person.keyframe.projects.read(projectId)).selected["first-frame"] === first?.predictionId;
   });
   await until("it is shown as used", async () => (await takes.nth(2).getAttribute("aria-pressed")) === "true");
   await card.getByRole("button", { name: "All takes: first frame" }).press("Enter");
@@ -278,7 +278,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   const others = elsewhere.getByRole("dialog", { name: "Takes of the video" });
   await until("both", async () => (await others.locator("video").count()) === 2);
   await card.getByText("Used as the final video").waitFor();
-  expect((await person.keyframe.readProject(projectId)).selected.video).toBe(older.predictionId);
+  expect((await person.keyframe.projects.read(projectId)).selected.video).toBe(older.predictionId);
   await takeAt(videos, 0).click();
   await more(videos, "Hide");
   await until("one is left", async () => (await videos.locator("video").count()) === 1);
@@ -327,7 +327,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await page.clock.fastForward(10_000);
   await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await until("it is deleted after ten seconds", async () => {
-    const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
+    const { predictions } = await person.keyframe.predictions.list(projectId, { step: "first-frame", hidden: "true" });
     return predictions.length === 0;
   });
   expect(newer.input.firstFramePredictionId).toBe(frame.predictionId);

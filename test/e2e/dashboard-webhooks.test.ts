@@ -120,7 +120,7 @@ test("an endpoint → tested and verified, rotated, sent again with both signatu
 test("deliveries by status → a list that is read stays still while newer ones wait; missed ones are recovered", async () => {
   const { session, keyframe } = await newPerson();
   const { webhookId } = await keyframe.webhooks.create({ url: receiver.url, description: "The archive" });
-  const project = (title: string) => keyframe.createProject({ title, textPrompt: "A harbour at dawn" });
+  const project = (title: string) => keyframe.projects.create({ title, textPrompt: "A harbour at dawn" });
   await project("The first");
   // On a phone there is least room for a button more.
   const { page } = await visit({ session, isPhone: true, at: `/#/webhooks/${webhookId}` });
@@ -185,7 +185,7 @@ test("an open page of deliveries → follows what happens; a delivery shows its 
   const { webhookId } = await keyframe.webhooks.create({ url: repaired.url, description: "Repaired" });
   const { page } = await visit({ session, at: `/#/webhooks/${webhookId}` });
   await page.getByText("No deliveries yet").first().waitFor();
-  await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  await keyframe.projects.create({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const list = page.getByRole("region", { name: "Deliveries" });
   const row = list.getByRole("button", { name: /project\.created.*Harbour/s });
   await row.getByText("Retrying").waitFor();

@@ -45,7 +45,7 @@ test("registry.json → the item in docs/react.md, with a file that imports its 
 
 test("takes are started and selected with the arrow keys → kept after a reload; outdated, canceled, refused: all shown", async () => {
   const { keyframe, session } = await newPerson();
-  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: uniquePrompt() });
+  const { projectId } = await keyframe.projects.create({ title: "Harbour", textPrompt: uniquePrompt() });
   await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
   const client = { url, apikey: publishableKey };
   const text = `
@@ -72,7 +72,7 @@ test("takes are started and selected with the arrow keys → kept after a reload
   const takes = page.getByRole("group", { name: "Video: takes" }).getByRole("radio");
   const checked = () => takes.evaluateAll((all) => all.map((one) => one instanceof HTMLInputElement && one.checked));
   const hasFiles = () => page.locator("video").evaluateAll((all: HTMLVideoElement[]) => all.map((one) => one.duration));
-  const listed = async () => (await keyframe.listPredictions(projectId, { step: "video" })).predictions;
+  const listed = async () => (await keyframe.predictions.list(projectId, { step: "video" })).predictions;
 
   const clicked = Promise.withResolvers<void>();
   await page.route("**/generate/video", (route) => clicked.promise.then(() => route.continue()), { times: 1 });
@@ -99,7 +99,7 @@ test("takes are started and selected with the arrow keys → kept after a reload
   expect(await checked()).toEqual([false, true]);
   gate.resolve();
   const older = (await listed())[1]?.predictionId;
-  await expect.poll(async () => (await keyframe.readProject(projectId)).selected.video).toBe(older);
+  await expect.poll(async () => (await keyframe.projects.read(projectId)).selected.video).toBe(older);
   await expect.poll(() => saved).toEqual([older, older]); // one at a time, without what was between them
   expect(await checked()).toEqual([false, true]);
   await page

@@ -154,7 +154,7 @@ describe("a film of one shot", () => {
     const film = await submit(1, { ending: promptWith("rejected") });
     const { takes, projectId } = await untilChoice(film, 0);
     expect(takes).toHaveLength(2);
-    const { predictions } = await film.keyframe.listPredictions(projectId, { step: "first-frame" });
+    const { predictions } = await film.keyframe.predictions.list(projectId, { step: "first-frame" });
     expect(predictions.map(({ status }) => status)).toEqual(["succeeded", "succeeded", "failed", "failed"]);
     await took(film, takes[0]);
     await expect(untilReady(film)).rejects.toThrow(/shot-1: The model's safety filter rejected/);
@@ -170,7 +170,7 @@ describe("a film of one shot", () => {
     const film = await submit(1);
     const made = await until("both takes are started", async () => {
       const [shot] = (await film.keyframe.films.read(film.filmId)).shots;
-      const { predictions } = shot ? await film.keyframe.listPredictions(shot.projectId) : { predictions: [] };
+      const { predictions } = shot ? await film.keyframe.predictions.list(shot.projectId) : { predictions: [] };
       return predictions.length === 2 && predictions;
     });
     for (const prediction of made) await film.keyframe.cancel(prediction);
@@ -190,7 +190,7 @@ describe("a film of one shot", () => {
     const chosen = await chooseAll(film);
     await until("the workflow has recorded the start", async () => {
       const { shots } = await film.keyframe.films.read(film.filmId);
-      const { predictions } = await film.keyframe.listPredictions(shots[0]?.projectId ?? "", { step: "video" });
+      const { predictions } = await film.keyframe.predictions.list(shots[0]?.projectId ?? "", { step: "video" });
       const waits = `'%"GetPromise":{"key":"${predictions[0]?.predictionId}"%'`;
       const rows = await studio.query(`select index from sys_journal where entry_json like ${waits}`);
       return rows.length > 0;

@@ -40,14 +40,14 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
       fetch: (url, init) => fetch(url.replace(`${stack.url}/functions/v1`, origin), init),
     });
   const newProject = (client = right, idempotencyKey: string = crypto.randomUUID()) =>
-    client.createProject({ title: "Harbour", textPrompt: `A harbour, ${crypto.randomUUID()}` }, { idempotencyKey });
+    client.projects.create({ title: "Harbour", textPrompt: `A harbour, ${crypto.randomUUID()}` }, { idempotencyKey });
 
   test("an Idempotency-Key used with both clocks → one project", async () => {
     const body = { title: "Harbour", textPrompt: "A harbour" };
     const idempotencyKey = crypto.randomUUID();
-    const { projectId } = await wrong.createProject(body, { idempotencyKey });
-    expect((await right.createProject(body, { idempotencyKey })).projectId).toBe(projectId);
-    expect((await wrong.createProject(body, { idempotencyKey })).projectId).toBe(projectId);
+    const { projectId } = await wrong.projects.create(body, { idempotencyKey });
+    expect((await right.projects.create(body, { idempotencyKey })).projectId).toBe(projectId);
+    expect((await wrong.projects.create(body, { idempotencyKey })).projectId).toBe(projectId);
   });
 
   test("a list whose pages come from an api with each clock → each project once, newest first", async () => {
@@ -56,7 +56,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     const seen: string[] = [];
     let cursor: string | undefined;
     for (let page = 0; seen.length < 4; page++) {
-      const { projects, nextCursor } = await (page % 2 ? right : wrong).listProjects({ limit: 1, cursor });
+      const { projects, nextCursor } = await (page % 2 ? right : wrong).projects.list({ limit: 1, cursor });
       seen.push(...projects.map(({ projectId }) => projectId));
       cursor = nextCursor ?? undefined;
     }
@@ -68,7 +68,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     const started = await wrong.generate("first-frame", { projectId }, { wait: 20 });
     expect(started.status).toBe("succeeded");
     for (const client of [wrong, right]) {
-      const { output } = await client.readPrediction(started);
+      const { output } = await client.predictions.read(started);
       expect(output?.expiresAt).toBe(endOfAddress(output?.url ?? ""));
       const minutes = (Date.parse(output?.expiresAt ?? "") - Date.now()) / 60_000;
       expect(minutes).toBeCloseTo(60, 0);
@@ -98,7 +98,7 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     expect(performance.now() - began).toBeLessThan(50_000);
     expect(started.status).not.toBe("succeeded");
     expect((await wrong.cancel(started)).status).toBe("canceled");
-    expect((await right.readPrediction(started)).status).toBe("canceled");
+    expect((await right.predictions.read(started)).status).toBe("canceled");
     await stack.setRunDelay(0);
   });
 });

@@ -23,7 +23,7 @@ export default async function Board() {
   ${before}
   const { KEYFRAME_URL: url = "", SECRET_KEY: secretKey = "", USER_ID: userId = "", PROJECT_ID: projectId = "" } = process.env;
   const keyframe = createKeyframeClient({ url, secretKey, userId, ${client} });
-  const { status } = await keyframe.readPrediction({ projectId, step: "first-frame" });
+  const { status } = await keyframe.predictions.read({ projectId, step: "first-frame" });
   return <p>It is {status}.</p>;
 }
 `;
@@ -48,7 +48,7 @@ describe.each<[major: string, others?: string[]]>([["16"], ["15", ["next@15.5.29
 
     beforeAll(async () => {
       person = await newPerson();
-      const { projectId } = await person.keyframe.createProject({ title: "Board", textPrompt: "A harbour" });
+      const { projectId } = await person.keyframe.projects.create({ title: "Board", textPrompt: "A harbour" });
       const prompt = uniquePrompt("[[fault:output_slow=600000]]"); // it runs until it is canceled
       run = await person.keyframe.generate("first-frame", { projectId, prompt });
 

@@ -1,7 +1,7 @@
 import { expect, inject, onTestFinished, test } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
-import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
+import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 import { checkAddress, checkUrl } from "../../shared/webhooks/check-url.ts";
 import { outputHosts } from "../../shared/platform/environment.ts";

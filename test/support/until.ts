@@ -1,4 +1,4 @@
-const LONGEST_PAUSE_MS = 200;
+const MAX_PAUSE_MS = 200;
 
 /**
  * Asks again and again until the answer is neither undefined, null nor false, and returns it.
@@ -12,7 +12,7 @@ export async function until<T>(
   everyMs?: number,
 ): Promise<Exclude<T, undefined | null | false>> {
   const end = performance.now() + limitMs;
-  for (let pause = everyMs ?? 30; ; pause = everyMs ?? Math.min(pause * 1.2, LONGEST_PAUSE_MS)) {
+  for (let pause = everyMs ?? 30; ; pause = everyMs ?? Math.min(pause * 1.2, MAX_PAUSE_MS)) {
     const answer = await ask();
     // What is left after the three are ruled out; TypeScript cannot narrow an unresolved T.
     if (answer !== undefined && answer !== null && answer !== false)

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers";
 import type { Clock } from "../../shared/platform/clock.ts";
 
-const MOST_READS = 1_000_000;
+const MAX_READS = 1_000_000;
 
 /** A clock that stands still while anything can happen, and then goes on to the next moment somebody waits for. */
 export function makeClock() {
@@ -10,7 +10,7 @@ export function makeClock() {
   const timers = new Set<{ at: number; call: () => void }>();
   const clock: Clock = {
     now() {
-      if (++reads > MOST_READS)
+      if (++reads > MAX_READS)
         throw new Error("The time is read without end while it stands still: the processor spins.");
       return time;
     },

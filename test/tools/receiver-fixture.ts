@@ -1,4 +1,4 @@
-import { eventHeaders } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
+import { eventHeaders } from "../../supabase/functions/keyframe-deliver/send/event-headers.ts";
 
 export const SECRET = `whsec_${"c2VjcmV0".repeat(4)}`;
 export const OTHER_SECRET = `whsec_${"b3RoZXIt".repeat(4)}`;

@@ -105,7 +105,7 @@ async function makeShotOf(
     "last-frame": { prompt: prompt(number), ...(before && { firstFramePredictionId: before.last.predictionId }) },
     ...(before && { video: { continuesPreviousShot: true } }),
   };
-  const { projectId } = await keyframe.createProject({ ...fields, plan }, { signal: options.signal });
+  const { projectId } = await keyframe.projects.create({ ...fields, plan }, { signal: options.signal });
   const events = ["project.created"];
   const run = async (step: Step): Promise<SucceededPrediction> => {
     events.push("generation.succeeded");

@@ -46,7 +46,7 @@ export async function makeShot(
   const project = { title, textPrompt: PROMPT, description, ...(filmId !== undefined && { filmId }) };
   const { projectId } = await timed(
     "project",
-    () => keyframe.createProject(project, { signal }),
+    () => keyframe.projects.create(project, { signal }),
     (made) => made.projectId,
   );
   const photo = drawReferencePhoto(title);

@@ -76,7 +76,7 @@ async function storeEnds(keyframe: KeyframeClient, filmId: string): Promise<void
     if (!video || !last?.output) throw new Error("A shot of the film lacks its video or last frame.");
     const picture = await (await fetch(last.output.url)).blob();
     const { referenceImagePath } = await keyframe.uploadReferenceImage(picture);
-    await keyframe.storeEnd(video, referenceImagePath);
+    await keyframe.predictions.storeEndImage(video, referenceImagePath);
   }
 }
 

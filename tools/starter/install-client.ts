@@ -21,7 +21,7 @@ export async function packClient(folder: string): Promise<string> {
   // A separate copy, because its build replaces dist/ while another one may be packing.
   const copy = await Deno.makeTempDir({ prefix: "keyframe-client-" });
   try {
-    for (const part of ["client", "shared/http", "shared/media"]) {
+    for (const part of ["client", "client/film", "shared/http", "shared/media"]) {
       await Deno.mkdir(join(copy, part), { recursive: true });
       for await (const { name, isFile } of Deno.readDir(join(PROJECT_ROOT, part))) {
         if (isFile) await Deno.copyFile(join(PROJECT_ROOT, part, name), join(copy, part, name));

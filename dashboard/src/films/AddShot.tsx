@@ -9,7 +9,7 @@ import { useKeyframe } from "../services.ts";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 
 /** So many fit into the dialog; a search finds the others. */
-const MOST_SHOWN = 8;
+const MAX_SHOWN = 8;
 
 /** Puts an existing project into a film, as its last shot. */
 export function AddShot({ film, ...opened }: DialogProps & { film: Film }) {
@@ -18,7 +18,7 @@ export function AddShot({ film, ...opened }: DialogProps & { film: Film }) {
   const [search] = useDebouncedValue(typed.trim(), 250);
   const { data, error } = useQuery({
     queryKey: ["projects", "to add", search],
-    queryFn: ({ signal }) => keyframe.listProjects({ search: search || undefined, limit: 50 }, { signal }),
+    queryFn: ({ signal }) => keyframe.projects.list({ search: search || undefined, limit: 50 }, { signal }),
     enabled: dialog.isOpen,
     placeholderData: keepPreviousData,
   });
@@ -26,7 +26,7 @@ export function AddShot({ film, ...opened }: DialogProps & { film: Film }) {
   const change = useChangeProject(chosen);
   const offered = data?.projects
     .filter(({ filmId, projectId }) => filmId !== film.filmId && !deleted.has(projectId))
-    .slice(0, MOST_SHOWN);
+    .slice(0, MAX_SHOWN);
   const { data: films } = useFilmChoice(offered?.some(({ filmId }) => filmId !== null) ?? false);
   const filmName = (id: string) => {
     const other = films?.find(({ filmId }) => filmId === id);

@@ -118,11 +118,11 @@ export function DownloadFilm({ film, isOpen, onClose }: DialogProps & { film: Fi
   );
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 function listWords(shots: string[]): string {
-  const named = shots.slice(0, MOST_NAMED).join("; ");
-  return shots.length > MOST_NAMED ? `${named}; and ${shots.length - MOST_NAMED} more` : named;
+  const named = shots.slice(0, MAX_NAMED).join("; ");
+  return shots.length > MAX_NAMED ? `${named}; and ${shots.length - MAX_NAMED} more` : named;
 }
 
 /** Whether the user closed the browser's file dialog. */

@@ -8,7 +8,7 @@ import { focusProblem } from "../ui/dialog-focus.ts";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { CopyText } from "../ui/CopyButton.tsx";
 
-const MOST_DOLLARS = 1_000_000;
+const MAX_DOLLARS = 1_000_000;
 
 /** What keys may do; each may do what those before it may. */
 const RIGHTS: Record<KeyRight, { label: string; text: string }> = {
@@ -67,7 +67,7 @@ export function NewKey(opened: DialogProps) {
           label="Daily spending limit, in US dollars"
           description="Counts within your budget. Leave empty for no separate limit."
           min={0}
-          max={MOST_DOLLARS}
+          max={MAX_DOLLARS}
           decimalScale={2}
           prefix="$"
           hideControls

@@ -37,7 +37,7 @@ export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
   const start = startChoice(before, chosen);
   const create = useOnce(
     async (keyframe, { beginning, ...shot }: NewShot, once) => {
-      const saved = before && (await keyframe.readProject(before.projectId));
+      const saved = before && (await keyframe.projects.read(before.projectId));
       const copied = saved && { aspectRatio: saved.aspectRatio, plan: planOfNextShot(saved.plan, beginning) };
       return createShot(keyframe, { ...shot, ...copied }, once, saved);
     },

@@ -27,7 +27,7 @@ export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
     project.projectId,
     project.title,
     async (keyframe, _, once) => {
-      const saved = await keyframe.readProject(project.projectId);
+      const saved = await keyframe.projects.read(project.projectId);
       return createShot(keyframe, { ...copyOf(saved), title: copyTitle(saved.title) }, once, saved);
     },
     props.onDuplicated ?? (({ title }) => notify(`“${title}” was created.`)),
@@ -89,11 +89,11 @@ function ChooseFilm({ project: { projectId, title, filmId }, noun, ...opened }: 
 function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: DialogProps & Props) {
   const { projectId: id, title } = project;
   const keyframe = useKeyframe();
-  const hide = useDeleteLater({ id, title, remove: (last) => last.deleteProject(id) }, onDeleted);
+  const hide = useDeleteLater({ id, title, remove: (last) => last.projects.delete(id) }, onDeleted);
   const removal = useMutation({
     mutationFn: async () => {
       // All of them: its steps show only the latest of several takes.
-      const takes = await Array.fromAsync(keyframe.eachPrediction(id, { limit: 100, hidden: "true" }));
+      const takes = await Array.fromAsync(keyframe.predictions.each(id, { limit: 100, hidden: "true" }));
       const running = takes.filter((take) => !hasEnded(take));
       if (running.length > 0 && !isRunning) return running; // asks once more
       for (const one of running) await keyframe.cancel(one).catch(unless("generation_ended"));

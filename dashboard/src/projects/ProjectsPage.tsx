@@ -130,7 +130,7 @@ function useProjects(search: string) {
     queryKey: ["projects", search],
     queryFn: ({ pageParam: cursor, signal }) => {
       const query = { include: "predictions", limit: A_PAGE, cursor, search: search || undefined } as const;
-      return keyframe.listProjects(query, { signal });
+      return keyframe.projects.list(query, { signal });
     },
     placeholderData: keepPreviousData, // while another search is read
     ...PAGED,

@@ -3,14 +3,19 @@ import { type Once, useOnce } from "../queries/use-once.ts";
 import { notifyError } from "../ui/Notices.tsx";
 import { unless } from "../ui/errors.ts";
 
-type Fields = Parameters<KeyframeClient["createProject"]>[0];
+type Fields = Parameters<KeyframeClient["projects"]["create"]>[0];
 
 /** A title has at most 200 characters. */
 export const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;
 
 /** The fields of a copy of a project. Its takes are not copied. */
 export const copyOf = ({ title, textPrompt, description, aspectRatio, elementIds, plan, filmId }: Project) => ({
-  ...{ title, textPrompt, description, aspectRatio, elementIds, plan },
+  title,
+  textPrompt,
+  description,
+  aspectRatio,
+  elementIds,
+  plan,
   filmId: filmId ?? undefined,
 });
 
@@ -36,8 +41,8 @@ export async function createShot(
   other: Partial<Pick<Project, "projectId" | "referenceImagePath" | "updatedAt">> = {},
 ): Promise<Project> {
   const { projectId: behind, referenceImagePath, updatedAt = "" } = other;
-  const project = await keyframe.createProject(fields, { idempotencyKey: idempotencyKey + updatedAt });
-  if (referenceImagePath) await keyframe.changeProject(project.projectId, { referenceImagePath });
+  const project = await keyframe.projects.create(fields, { idempotencyKey: idempotencyKey + updatedAt });
+  if (referenceImagePath) await keyframe.projects.change(project.projectId, { referenceImagePath });
   if (fields.filmId && behind) await moveBehind(keyframe, fields.filmId, project.projectId, behind);
   return project;
 }

@@ -78,14 +78,14 @@ export function MentionTextarea({ value, elements, error, onChange, onKeyDown, .
 }
 
 /** The list does not scroll: one more letter shows others. */
-const MOST_OFFERED = 6;
+const MAX_OFFERED = 6;
 
 /** The elements that are offered for the name after an @ before the caret. `active`: the one that Enter chooses; without one, nothing is offered. */
 function useOffer(elements: Element[]) {
   const input = useRef<HTMLTextAreaElement>(null);
   const [typed, setTyped] = useState<ReturnType<typeof typedName>>(null);
   const [place, setPlace] = useState(0);
-  const offered = typed === null ? [] : offeredFor(typed.start, elements).slice(0, MOST_OFFERED);
+  const offered = typed === null ? [] : offeredFor(typed.start, elements).slice(0, MAX_OFFERED);
   const active = offered[place] ?? offered[0];
   const close = () => setTyped(null);
   const readTyped = () => {

@@ -1,6 +1,6 @@
 import { Group, Text, type TextareaProps } from "@mantine/core";
 import type { Element } from "../../../client/index.ts";
-import { MOST_CHARACTERS, textProblem } from "../ui/errors.ts";
+import { MAX_CHARACTERS, textProblem } from "../ui/errors.ts";
 import { MentionTextarea } from "./MentionTextarea.tsx";
 
 type Props = Omit<TextareaProps, "value"> & { value: string };
@@ -30,7 +30,7 @@ function CountedField({ purpose, value, ...field }: Props & { purpose: string; e
     <Group component="span" justify="space-between" wrap="nowrap" align="flex-end">
       <span>{purpose}</span>
       <Text span inherit style={{ fontVariantNumeric: "tabular-nums", whiteSpace: "nowrap" }}>
-        {[...value].length} / {MOST_CHARACTERS}
+        {[...value].length} / {MAX_CHARACTERS}
       </Text>
     </Group>
   );

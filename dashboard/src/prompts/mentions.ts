@@ -23,15 +23,15 @@ function mentionsIn<One extends Named>(prompt: string, known: One[]): Mention<On
 }
 
 /** The number of names that fit into a line. */
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 /** Which @ of a prompt names no element; null if none does, or the last one may still become a name. */
 export function unknownName(prompt: string, known: Named[]): string | null {
   if (known.length === 0) return null; // an @ has no meaning
   const unknown = mentionsIn(prompt, known).find(({ element, isOpen }) => element === null && !isOpen);
   if (unknown === undefined) return null;
-  const names = known.slice(0, MOST_NAMED).map(({ name }) => name);
-  const all = [...names, ...(known.length > MOST_NAMED ? ["…"] : [])].join(", ");
+  const names = known.slice(0, MAX_NAMED).map(({ name }) => name);
+  const all = [...names, ...(known.length > MAX_NAMED ? ["…"] : [])].join(", ");
   return `“@${unknown.word}” isn't in the cast (${all}). Fix the name, or put a space after the @.`;
 }
 

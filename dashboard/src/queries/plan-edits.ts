@@ -50,13 +50,13 @@ async function saveEdits({ keyframe, queries, userId }: Page, projectId: string)
   if (read().length === 0) return change(() => NO_EDITS); // also drops a damaged draft
   try {
     const known = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
-    let saved: Pick<ProjectWithPredictions, "plan" | "updatedAt"> = known ?? (await keyframe.readProject(projectId));
+    let saved: Pick<ProjectWithPredictions, "plan" | "updatedAt"> = known ?? (await keyframe.projects.read(projectId));
     for (let tries = 1; ; tries += 1) {
       const unsaved = unsavedOf(read(), saved.plan).filter(isPlanned);
       if (unsaved.length === 0) break;
       const plan = Object.fromEntries(unsaved.map(({ step }) => [step, withEdits(saved.plan, unsaved, step)]));
       try {
-        const changed = await keyframe.changeProject(projectId, { plan }, { unchangedSince: saved });
+        const changed = await keyframe.projects.change(projectId, { plan }, { unchangedSince: saved });
         saved = changed;
         await showChanged(queries, changed);
         await new Promise<void>((resolve) => notifyManager.schedule(resolve)); // without its edits, a page would show the plan of before
@@ -64,7 +64,7 @@ async function saveEdits({ keyframe, queries, userId }: Page, projectId: string)
         break;
       } catch (error) {
         if (!isChangedElsewhere(error) || tries === TRIES) throw error;
-        saved = await keyframe.readProject(projectId);
+        saved = await keyframe.projects.read(projectId);
       }
     }
     change((now) => unsavedOf(now, saved.plan));
@@ -105,10 +105,10 @@ export function usePlanClient(): KeyframeClient {
   const saveShots = async (filmId: string) => {
     if (editedProjects(userId).length > 0) await save((await keyframe.films.read(filmId)).projectIds);
   };
-  const { films } = keyframe;
+  const { projects, films } = keyframe;
   return {
     ...keyframe,
-    readProject: (id, options) => save([id]).then(() => keyframe.readProject(id, options)),
+    projects: { ...projects, read: (id, options) => save([id]).then(() => projects.read(id, options)) },
     generate: (step, body, options) => save([body.projectId]).then(() => keyframe.generate(step, body, options)),
     films: {
       ...films,

@@ -47,7 +47,7 @@ export function useProject(projectId: string) {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: projectKey(projectId),
-    queryFn: ({ signal }) => keyframe.readProject(projectId, { signal }),
+    queryFn: ({ signal }) => keyframe.projects.read(projectId, { signal }),
     select: useSelectShown<ProjectWithPredictions, ProjectWithPredictions>(withoutDeleted),
     refetchInterval: ({ state: { data, error } }) =>
       isGone(error) ? false : data && runningOf(data).length > 0 ? WHILE_RUNNING_MS : REFRESH_MS,
@@ -69,7 +69,7 @@ export function useCancel() {
   return useMutation({
     mutationFn: async (steps: Pick<ShotPrediction, "projectId" | "step">[]) => {
       for (const { projectId, step } of steps.toReversed()) {
-        const { predictions } = await keyframe.listPredictions(projectId, { step, hidden: "true" });
+        const { predictions } = await keyframe.predictions.list(projectId, { step, hidden: "true" });
         const running = predictions.filter(isRunning);
         await Promise.all(running.map((one) => keyframe.cancel(one).catch(unless("generation_ended"))));
       }
@@ -78,7 +78,7 @@ export function useCancel() {
 }
 
 type Change = {
-  change: Parameters<KeyframeClient["changeProject"]>[1];
+  change: Parameters<KeyframeClient["projects"]["change"]>[1];
   /** The project that the change is based on. Without it the change is made even if the project has changed. */
   unchangedSince?: Pick<Project, "updatedAt">;
 };
@@ -98,7 +98,7 @@ export function useChangeProject(projectId: string, meta: MutationMeta = {}) {
   const queries = useQueryClient();
   return useMutation({
     meta,
-    mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
+    mutationFn: ({ change, unchangedSince }: Change) => keyframe.projects.change(projectId, change, { unchangedSince }),
     onSuccess: (changed) => showChanged(queries, changed),
   });
 }

@@ -64,7 +64,7 @@ async function readTake(keyframe: PageClient, take: Prediction): Promise<Blob> {
 
 /** The file of a take, with a URL that is valid. */
 export async function readFile(keyframe: PageClient, take: ShotPrediction): Promise<Output> {
-  const { output } = await keyframe.readPrediction(take);
+  const { output } = await keyframe.predictions.read(take);
   if (output === null) throw new Error("The file has been removed from Storage.");
   return output;
 }
@@ -88,7 +88,7 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
     queries: videos.map((video) => ({
       queryKey: [REFERENCE, "end of", video.predictionId], // not made again with the rest
       queryFn: async () => {
-        const now = await keyframe.readPrediction(video);
+        const now = await keyframe.predictions.read(video);
         if (now.endImagePath === null) await storeEnd(keyframe, now); // else another tab has
         void readAgain(queries); // what starts there shows it
         return true;
@@ -103,7 +103,7 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
 async function storeEnd(keyframe: PageClient, video: Prediction): Promise<void> {
   const image = await lastFrameOf(await downloadTake(keyframe, video));
   const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
-  await keyframe.storeEnd(video, referenceImagePath);
+  await keyframe.predictions.storeEndImage(video, referenceImagePath);
 }
 
 /** The service checks the bytes itself. */

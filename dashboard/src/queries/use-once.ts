@@ -1,7 +1,7 @@
 import { type MutationKey, useMutation } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
-import { randomKey } from "../../../client/settings.ts";
+import { randomKey } from "../../../client/idempotency-key.ts";
 import { useServices } from "../services.ts";
 import { useUserId } from "../session/use-session.ts";
 import { isRefused } from "../ui/errors.ts";

@@ -18,7 +18,7 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean, 
   return useInfiniteQuery({
     queryKey: ["predictions", projectId, step, withHidden],
     queryFn: ({ pageParam: cursor, signal }) =>
-      keyframe.listPredictions(projectId, { step, limit: A_PAGE, cursor, hidden }, { signal }),
+      keyframe.predictions.list(projectId, { step, limit: A_PAGE, cursor, hidden }, { signal }),
     select: useSelectShown(shownOf),
     ...PAGED,
     enabled,
@@ -41,7 +41,7 @@ export const predictionQuery = ({ keyframe, callPlatform }: Services, prediction
       const where = `/rest/v1/predictions?select=projectId:project_id,step&id=eq.${predictionId}`;
       const [found] = (await callPlatform(where, { signal })) as Pick<Prediction, "projectId" | "step">[];
       if (found === undefined) return null;
-      return await keyframe.readPrediction({ ...found, predictionId }, { signal });
+      return await keyframe.predictions.read({ ...found, predictionId }, { signal });
     },
     staleTime: RENEW_MS,
   });

@@ -71,11 +71,11 @@ export function authSentence(error: AuthError): string {
 }
 
 /** Supabase Auth's minimum; a stricter project says so itself. */
-const SHORTEST_PASSWORD = 6;
+const MIN_PASSWORD_CHARACTERS = 6;
 
 export const checkEmail = (email: string) => (/^\S+@\S+$/.test(email) ? null : "Enter an email address.");
 
 export const checkPassword = (password: string) => (password === "" ? "Enter your password." : null);
 
 export const checkNewPassword = (password: string) =>
-  password.length < SHORTEST_PASSWORD ? `Use at least ${SHORTEST_PASSWORD} characters.` : null;
+  password.length < MIN_PASSWORD_CHARACTERS ? `Use at least ${MIN_PASSWORD_CHARACTERS} characters.` : null;

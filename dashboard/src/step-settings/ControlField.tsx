@@ -54,7 +54,7 @@ type FieldProps = {
 };
 
 /** More do not fit beside each other into a card. */
-const MOST_BESIDE = 4;
+const MAX_BESIDE = 4;
 
 function ChoiceField({ name, control, value, isForced, set }: FieldProps & { name: string; isForced: boolean }) {
   const id = useId();
@@ -62,7 +62,7 @@ function ChoiceField({ name, control, value, isForced, set }: FieldProps & { nam
   const label = controlName(name);
   const data = values.map((one) => ({ value: String(one), label: valueWords(name, one) }));
   const choose = (text: string) => set(values.find((one) => String(one) === text));
-  return value !== undefined && values.length > 1 && values.length <= MOST_BESIDE ? (
+  return value !== undefined && values.length > 1 && values.length <= MAX_BESIDE ? (
     <Input.Wrapper label={label} labelElement="div" labelProps={{ id }}>
       <SegmentedControl
         size="sm"

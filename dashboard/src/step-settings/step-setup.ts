@@ -41,10 +41,17 @@ export function setupOf(
   const used = references.length > 0 && mostReferences > 0 ? [...frames, "referenceImages"] : frames;
   const { values, forced } = completeValues(controls, chosen, used);
   return {
-    ...{ step, options, models, model, references, mostReferences },
+    step,
+    options,
+    models,
+    model,
+    references,
+    mostReferences,
     /** The model makes no video without it. */
     needsFirstFrame: needsFrame(controls),
-    ...{ usesFirstFrame, hasLastFrame, usesLastFrame },
+    usesFirstFrame,
+    hasLastFrame,
+    usesLastFrame,
     /** To show. A chosen value is not replaced by a forced one: the service refuses values that do not fit together. */
     values: { ...values, ...chosen },
     /** By other choices. */

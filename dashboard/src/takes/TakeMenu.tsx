@@ -14,7 +14,7 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
   const keyframe = useKeyframe();
   const download = useDownload(title);
   const { hidden, output } = prediction;
-  const hide = useMutation({ mutationFn: () => keyframe.hidePrediction(prediction, !hidden) });
+  const hide = useMutation({ mutationFn: () => keyframe.predictions.setHidden(prediction, !hidden) });
   return (
     <>
       <ActionsMenu
@@ -39,7 +39,7 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
 function DeleteTake({ prediction, title, ...opened }: DialogProps & { prediction: Prediction; title: string }) {
   const { predictionId: id, step, output } = prediction;
   const name = `${STEP_NAME[step]} of ${title}`;
-  const remove = (last: KeyframeClient) => last.deletePrediction(prediction);
+  const remove = (last: KeyframeClient) => last.predictions.delete(prediction);
   const removal = useDeleteLater({ id, title: name, remove }, opened.onClose);
   return (
     <DeleteDialog {...opened} noun="take" removal={removal}>

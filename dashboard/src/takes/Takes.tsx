@@ -14,7 +14,7 @@ import screen from "./takes.module.css";
 import { isUsed, type TakesProps } from "./use-takes.ts";
 
 /** As many as one start makes. */
-const MOST_SHOWN = 8;
+const MAX_SHOWN = 8;
 
 /** The takes of a step, newest first, each with its price. A press uses one. */
 export function Takes({ project, selection, view, step }: TakesProps & { step: Step }) {
@@ -24,7 +24,7 @@ export function Takes({ project, selection, view, step }: TakesProps & { step: S
   if (latest === null) return null;
   const all = list.data ?? [];
   const used = all.find((take) => isUsed(project, take));
-  const shown = all.filter((take, at) => at < MOST_SHOWN || take === used);
+  const shown = all.filter((take, at) => at < MAX_SHOWN || take === used);
   const nameOf = (take: Prediction) => (list.hasNextPage ? "Take" : `Take ${all.length - all.indexOf(take)}`);
   const name = STEP_NAME[step].toLowerCase();
   return (

@@ -16,10 +16,10 @@ export function errorSentence(error: unknown): string {
 }
 
 /** Of a prompt or a description. */
-export const MOST_CHARACTERS = 4000;
+export const MAX_CHARACTERS = 4000;
 
 /** Why a text is too long. The service's other rules are rarely broken: it names them when it refuses. */
-export const textProblem = (text: string, most = MOST_CHARACTERS): string | null =>
+export const textProblem = (text: string, most = MAX_CHARACTERS): string | null =>
   [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
 
 export const titleProblem = (title: string): string | null => (title.trim() === "" ? "Enter a title." : null);

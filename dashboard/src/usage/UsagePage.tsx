@@ -95,7 +95,7 @@ function Sums({ usage }: { usage: Usage }) {
   }
   const most = Math.max(1, ...groups.map((row) => row.settledMicros + openOf(row)));
   const figures = (row: typeof total) => [row.predictions, dollars(row.settledMicros), dollars(openOf(row))];
-  const body = groups.slice(0, MOST_ROWS).map((row) => [
+  const body = groups.slice(0, MAX_ROWS).map((row) => [
     <div key={row.key}>
       {nameOf(row.key)}
       <Progress.Root size="sm" bg="transparent" aria-hidden>
@@ -111,7 +111,7 @@ function Sums({ usage }: { usage: Usage }) {
 }
 
 /** The others are in the total. */
-const MOST_ROWS = 100;
+const MAX_ROWS = 100;
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const MONTH = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric", timeZone: "UTC" });

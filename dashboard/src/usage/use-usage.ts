@@ -20,12 +20,12 @@ function daysOf(month: string): { from?: string; to?: string } {
 }
 
 /** More in one address would be refused. */
-const MOST_TITLES = 100;
+const MAX_TITLES = 100;
 
 /** The titles of the summed projects, by id. A missing one was deleted. */
 export function useTitles({ groupBy, groups }: Usage) {
   const { callPlatform } = useServices();
-  const ids = groups.slice(0, MOST_TITLES).map(({ key }) => key);
+  const ids = groups.slice(0, MAX_TITLES).map(({ key }) => key);
   return useQuery({
     queryKey: ["titles", ids],
     queryFn: async ({ signal }) => {

@@ -15,7 +15,7 @@ export function FilmPage({ email }: { email: string }) {
 
   // After a reload: the latest film.
   useEffect(() => {
-    keyframe.listProjects({ limit: 1 }).then(
+    keyframe.projects.list({ limit: 1 }).then(
       ({ projects }) => setProjectId((known) => known ?? projects[0]?.projectId),
       (failure) => setMessage(sentenceOf(failure)),
     );
@@ -32,7 +32,7 @@ export function FilmPage({ email }: { email: string }) {
     setIsMaking(true);
     setMessage("");
     try {
-      const { projectId } = await keyframe.createProject({ title: "My film", textPrompt });
+      const { projectId } = await keyframe.projects.create({ title: "My film", textPrompt });
       setProjectId(projectId);
       const hasImage = image instanceof File && image.size > 0;
       const look = hasImage ? await keyframe.uploadReferenceImage(image) : {};

@@ -1,5 +1,5 @@
 import { waitUntil } from "../measure.ts";
-import { verify } from "../../../shared/webhooks/signed-handler.ts";
+import { verifySignature } from "../../../shared/webhooks/verify-signature.ts";
 
 /** One request in so many is kept, to check its signature after the measurement. */
 const SAMPLE_EVERY = 97;
@@ -60,7 +60,7 @@ export function openReceiver() {
       const mean = bytes / requests;
       if (mean < BODY_BYTES[0] || mean > BODY_BYTES[1]) throw new Error(`The bodies had ${mean} bytes.`);
       for (const { endpoint, headers, body } of samples)
-        if (!(await verify(secrets[endpoint] ?? "", headers, body))) throw new Error("A signature was wrong.");
+        if (!(await verifySignature(secrets[endpoint] ?? "", headers, body))) throw new Error("A signature was wrong.");
     },
     close: () => server.shutdown(),
   };

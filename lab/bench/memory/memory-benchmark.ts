@@ -134,7 +134,7 @@ type StoreVideo = (fault: "output_padded" | "output_file", bytes: number, value?
 
 /** A tool call of an agent for the newest project. */
 async function readByAgent({ url, apikey, token }: Caller): Promise<LoadRequest> {
-  const { projects } = await createKeyframeClient({ url, apikey, getToken: () => token }).listProjects({ limit: 1 });
+  const { projects } = await createKeyframeClient({ url, apikey, getToken: () => token }).projects.list({ limit: 1 });
   const params = { name: "read_project", arguments: { projectId: projects[0]?.projectId } };
   return {
     method: "POST",
@@ -155,7 +155,7 @@ async function openVideos({ url, apikey, token }: Caller): Promise<StoreVideo> {
   const keyframe = createKeyframeClient({ url, apikey, getToken: () => token });
   const generate = async (...start: Parameters<typeof keyframe.generate>) =>
     mustSucceed(await keyframe.waitFor(await keyframe.generate(...start), { timeoutMs: VIDEO_TIMEOUT_MS }));
-  const { projectId } = await keyframe.createProject({ title: "Memory", textPrompt: "A harbour at dawn" });
+  const { projectId } = await keyframe.projects.create({ title: "Memory", textPrompt: "A harbour at dawn" });
   await generate("first-frame", { projectId });
   return async (fault, bytes, value = bytes) => {
     // The simulator makes a small film and appends zeros, or sends the file.

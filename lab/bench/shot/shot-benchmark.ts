@@ -35,7 +35,10 @@ async function measureShot({ quick, openStack, progress }: BenchContext): Promis
       insert into keyframe.webhook_endpoints (owner_id, url) values (${user.id}, ${`http://127.0.0.1:${receiver.addr.port}/`})`;
     await pause(QUIET_MS);
     const before = await countCalls(stack);
-    const { projectId } = await client.createProject({ title: "Bench", textPrompt: "A harbour at dawn, one red boat" });
+    const { projectId } = await client.projects.create({
+      title: "Bench",
+      textPrompt: "A harbour at dawn, one red boat",
+    });
     for (const step of ["first-frame", "last-frame", "video"] as const) {
       progress(step);
       const delays = { start_ms: 0, run_ms: quick ? 0 : RUN_MS[step] };

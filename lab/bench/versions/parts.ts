@@ -19,7 +19,7 @@ const QUICK: typeof FULL = {
   ...{ manyOwners: 200, slowOwners: 60, ofOneOwner: 1_000 },
 };
 /** A version beside itself stayed within this, but for short times on a busy machine. */
-const AT_MOST = 1.1;
+const MAX_RATIO = 1.1;
 
 /** A version to measure. `ends` are called when all is measured. */
 type Version = { lab: Lab; stack: BenchStack; size: typeof FULL; ends: (() => void)[] };
@@ -67,7 +67,7 @@ async function measurePart(part: Part, other: Lab, { quick, openStack, progress 
     const rounds = await measureInTurn({ here, there }, size.rounds, progress);
     const valuesOf = (name: string, of: Figures[]) => of.map((figures) => figures[name] ?? Number.NaN);
     const aims = Object.keys(rounds.here[0] ?? {}).map((name): Aim => {
-      return { name, value: ratioOf(valuesOf(name, rounds.here), valuesOf(name, rounds.there)), atMost: AT_MOST };
+      return { name, value: ratioOf(valuesOf(name, rounds.here), valuesOf(name, rounds.there)), atMost: MAX_RATIO };
     });
     return { aims, tables: [] };
   } finally {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../http/errors.ts";
-import { isSame } from "../../webhooks/signed-handler.ts";
+import { equalInConstantTime } from "../../platform/constant-time.ts";
 import { invalidFields } from "../errors.ts";
 import { sha256 } from "../sha256.ts";
 import type { Caller, Verifier } from "./verify-session.ts";
@@ -54,7 +54,7 @@ async function isProject(headers: Headers, secretKey: string): Promise<boolean> 
   const keys = [headers.get("apikey"), bearer].filter((value) => value?.startsWith("sb_secret_"));
   for (const key of keys) {
     // Digests have one length: the time that the comparison takes reveals nothing about the key.
-    if (!isSame(await sha256(key ?? ""), await sha256(secretKey))) {
+    if (!equalInConstantTime(await sha256(key ?? ""), await sha256(secretKey))) {
       throw new ApiError(
         "unauthorized",
         "The secret key is not this project's. Send the right one as apikey, or sign in and send the session token as Authorization: Bearer <token>.",

@@ -100,7 +100,7 @@ function whatIsWrong(error: unknown, issuers: string[]): string {
 
 /** About a megabyte of tokens. Their length depends on the users' metadata, so long ones are not kept. */
 const MAX_SESSIONS = 1000;
-const LONGEST_KEPT = 4096;
+const MAX_KEPT_CHARACTERS = 4096;
 
 /**
  * Caches verified tokens, because checking a signature costs more than the rest of a request (0.5 ms).
@@ -112,7 +112,7 @@ export function rememberSessions(verify: SessionVerifier, now: () => Date, max =
     const known = authorization === null ? undefined : cache.get(authorization);
     if (known !== undefined) return known;
     const session = await verify(authorization);
-    if (authorization !== null && authorization.length <= LONGEST_KEPT) cache.set(authorization, session);
+    if (authorization !== null && authorization.length <= MAX_KEPT_CHARACTERS) cache.set(authorization, session);
     return session;
   };
 }

@@ -7,7 +7,7 @@ import {
   prediction,
   predictionStatus,
 } from "../../contract/predictions.ts";
-import { fromRow, position } from "./database.ts";
+import { fromRow, position } from "./rows.ts";
 import type { SignedFile } from "./storage.ts";
 
 /** The columns with this prefix, without it. Those that are null are left out. */

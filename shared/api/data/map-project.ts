@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { STEPS } from "../../contract/fields.ts";
 import { type PredictionOfEachStep, type Project, project } from "../../contract/projects.ts";
-import { fromRow, position } from "./database.ts";
+import { fromRow, position } from "./rows.ts";
 import { mapPrediction, predictionRow } from "./map-prediction.ts";
 import type { SignedFile } from "./storage.ts";
 

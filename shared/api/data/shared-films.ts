@@ -3,7 +3,8 @@ import { type SharedFilm, sharedFilm } from "../../contract/shares.ts";
 import { ApiError } from "../../http/errors.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { sha256 } from "../sha256.ts";
-import { answerBase, type Database, fromRow } from "./database.ts";
+import { answerBase, type Database } from "./database.ts";
+import { fromRow } from "./rows.ts";
 import type { Storage } from "./storage.ts";
 
 const shot = sharedFilm.shape.shots.element;

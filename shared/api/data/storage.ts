@@ -4,7 +4,7 @@ import type { ApiError } from "../../http/errors.ts";
 import type { Caller } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { internal, type UpstreamFailure, unauthorized, unavailable } from "../errors.ts";
-import { type PlatformClient, setCredential } from "./database.ts";
+import { type PlatformClient, setCredential } from "./platform-client.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
 const SIGNED_FOR_SECONDS = 3600;

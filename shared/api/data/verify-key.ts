@@ -86,8 +86,8 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
 const hasItsChecksum = async (key: string) =>
   (await sha256(key.slice(0, -CHECKSUM_DIGITS))).startsWith(key.slice(-CHECKSUM_DIGITS));
 
-const LONGEST_ADDRESS = 200;
-const addressOf = (headers: Headers) => (headers.get("x-forwarded-for") ?? "").slice(0, LONGEST_ADDRESS);
+const MAX_ADDRESS_CHARACTERS = 200;
+const addressOf = (headers: Headers) => (headers.get("x-forwarded-for") ?? "").slice(0, MAX_ADDRESS_CHARACTERS);
 
 const notAKey = (sentence: string) =>
   new ApiError(

@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode } from "../../http/errors.ts";
 /** Far below the platform's time limit for an answer. */
 const MAX_SECONDS = 25;
 const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 1000;
 /** `unauthorized` too: a session can expire during the wait, and a start that was made must not be answered with 401. */
 const ENDS_THE_WAIT: ErrorCode[] = ["unavailable", "unauthorized"];
 
@@ -45,14 +45,14 @@ export async function holdAnswer<State>(
     if (left <= 0) break;
     await sleep(Math.min(pause, left), signal);
     if (signal.aborted) break;
-    pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS);
+    pause = Math.min(pause * 1.5, MAX_PAUSE_MS);
     try {
       state = await readAgain();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (ENDS_THE_WAIT.includes(error.code)) break;
       if (error.code !== "rate_limited") throw error;
-      pause = LONGEST_PAUSE_MS;
+      pause = MAX_PAUSE_MS;
     }
   }
   return state;

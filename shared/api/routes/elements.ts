@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Element, element } from "../../contract/elements.ts";
-import { answerBase, fromRow, position, toRow } from "../data/database.ts";
+import { answerBase } from "../data/database.ts";
+import { fromRow, position, toRow } from "../data/rows.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";

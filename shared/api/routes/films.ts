@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type Film, film, filmEstimate, type Shot } from "../../contract/films.ts";
 import type { PredictionOfEachStep } from "../../contract/projects.ts";
-import { answerBase, fromRow, position, toRow } from "../data/database.ts";
+import { answerBase } from "../data/database.ts";
+import { fromRow, position, toRow } from "../data/rows.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, stepRows } from "../data/map-project.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { answerBase, fromRow, position, toRow } from "../data/database.ts";
+import { answerBase } from "../data/database.ts";
+import { fromRow, position, toRow } from "../data/rows.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../data/map-prediction.ts";
 import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../data/map-project.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type Share, share } from "../../contract/shares.ts";
-import { answerBase, fromRow, toRow } from "../data/database.ts";
+import { answerBase } from "../data/database.ts";
+import { fromRow, toRow } from "../data/rows.ts";
 import { answerHeaders } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";
 

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { type Delivery, delivery, type Webhook, webhook } from "../../contract/webhooks.ts";
 import { requestHeaders } from "../../webhooks/request-headers.ts";
-import { answerBase, fromRow, position, toRow } from "../data/database.ts";
+import { answerBase } from "../data/database.ts";
+import { fromRow, position, toRow } from "../data/rows.ts";
 import { invalidFields } from "../errors.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders } from "../http/respond.ts";

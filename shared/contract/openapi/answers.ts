@@ -43,7 +43,11 @@ const video = {
   },
 };
 const sharedVideo = {
-  ...{ url: video.output.url, contentType: "video/mp4", width: 1280, height: 720, durationSeconds: 5 },
+  url: video.output.url,
+  contentType: "video/mp4",
+  width: 1280,
+  height: 720,
+  durationSeconds: 5,
   expiresAt: video.output.expiresAt,
 };
 const models = {
@@ -163,13 +167,20 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   readUsage: {
-    ...{ from: "2026-11-01", to: "2026-11-21", currency: "USD", groupBy: "day" },
+    from: "2026-11-01",
+    to: "2026-11-21",
+    currency: "USD",
+    groupBy: "day",
     groups: [{ key: "2026-11-21", predictions: 24, settledMicros: 1_841_000, heldMicros: 39_000, unknownMicros: 0 }],
     balance: null,
     budgets: [
       {
-        ...{ period: "month", limitMicros: 10_000_000, settledMicros: 1_841_000, heldMicros: 39_000 },
-        ...{ availableMicros: 8_120_000, resetsAt: "2026-12-01T00:00:00.000Z" },
+        period: "month",
+        limitMicros: 10_000_000,
+        settledMicros: 1_841_000,
+        heldMicros: 39_000,
+        availableMicros: 8_120_000,
+        resetsAt: "2026-12-01T00:00:00.000Z",
       },
     ],
   },
@@ -184,7 +195,10 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   listKeys: { keys: [SAMPLE_KEY] },
   revokeKey: { ...SAMPLE_KEY, expiresAt: "2026-11-21T12:10:00.000Z" },
   addCredit: {
-    ...{ key: "pi_3PxT", kind: "purchase", amountMicros: 10_000_000, note: null },
+    key: "pi_3PxT",
+    kind: "purchase",
+    amountMicros: 10_000_000,
+    note: null,
     createdAt: "2026-11-21T12:00:00.000Z",
     balance: { availableMicros: 10_450_000, heldMicros: 67_000 },
   },

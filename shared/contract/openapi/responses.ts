@@ -82,8 +82,13 @@ export const pascal = (name: string) =>
 const EXAMPLE_OF: Partial<Record<ErrorCode, object>> = {
   budget_exceeded: {
     budget: {
-      ...{ scope: "owner", period: "month", estimateMicros: 450_000, limitMicros: 10_000_000 },
-      ...{ settledMicros: 9_600_000, heldMicros: 67_000, availableMicros: 333_000 },
+      scope: "owner",
+      period: "month",
+      estimateMicros: 450_000,
+      limitMicros: 10_000_000,
+      settledMicros: 9_600_000,
+      heldMicros: 67_000,
+      availableMicros: 333_000,
       resetsAt: "2026-12-01T00:00:00.000Z",
     },
   },

@@ -82,14 +82,14 @@ async function wait(args: Record<string, unknown>, from: From, notify: Notify, d
 }
 
 /** A longer list would fill an agent's context. */
-const MOST_UNKNOWN = 10;
+const MAX_UNKNOWN = 10;
 
 /** All problems of a tool's arguments at once: the API would report the path first, then the body. */
 function problemsOf(tool: Tool, args: Record<string, unknown>): ErrorDetail[] {
   const known = fieldsOf(tool);
   const unknown = Object.keys(args)
     .filter((name) => !known.includes(name))
-    .slice(0, MOST_UNKNOWN)
+    .slice(0, MAX_UNKNOWN)
     .map((name) => ({ path: name.slice(0, 100), message: unknownField(name, known) }));
   const given = { ...Object.fromEntries(known.map((name) => [name, args[name]])), ...tool.fixed };
   const { query }: Operation = OPERATIONS[tool.of];

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Caller } from "../../../shared/api/auth/verify-session.ts";
-import { credentialOf } from "../../../shared/api/data/database.ts";
+import { credentialOf } from "../../../shared/api/data/platform-client.ts";
 import { output } from "../../../shared/contract/predictions.ts";
 import { createBodyReader } from "../../../shared/http/read-body.ts";
 

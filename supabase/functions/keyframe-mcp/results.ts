@@ -10,8 +10,11 @@ export function succeed(data: Record<string, unknown>, files: Shown[], pictures:
     content: [
       { type: "text", text: JSON.stringify(data) },
       ...files.map(({ name, output: { url, contentType, bytes } }) => ({
-        ...{ type: "resource_link" as const, uri: url, name },
-        ...{ mimeType: contentType, size: bytes },
+        type: "resource_link" as const,
+        uri: url,
+        name,
+        mimeType: contentType,
+        size: bytes,
       })),
       ...pictures.map(({ mimeType, data: bytes }) => ({ type: "image" as const, mimeType, data: bytes })),
     ],

@@ -12,11 +12,12 @@ import { orNull, type Short, shortModels } from "./shorten-models.ts";
 type Args = Record<string, unknown>;
 
 /** In code points, for the texts of one of many. */
-const LONGEST_TEXT = 300;
-const MOST_SHOTS = 20;
-const MOST_GROUPS = 100;
+const MAX_TEXT_CHARACTERS = 300;
+const MAX_SHOTS = 20;
+const MAX_GROUPS = 100;
 
-const cut = (text: string) => (text.length > LONGEST_TEXT ? `${[...text].slice(0, LONGEST_TEXT).join("")}…` : text);
+const cut = (text: string) =>
+  text.length > MAX_TEXT_CHARACTERS ? `${[...text].slice(0, MAX_TEXT_CHARACTERS).join("")}…` : text;
 
 const shortCost = (cost: Prediction["cost"]) =>
   cost && {
@@ -82,11 +83,21 @@ function shortSteps({ takes, predictions, selected }: WithSteps): Short {
 
 /** A project or a film as one of many. Its elements are counted: absent, those of the film. */
 const shortProject = ({ projectId, title, textPrompt, description, aspectRatio, filmId, elementIds }: Project) => ({
-  ...{ projectId, title, textPrompt: cut(textPrompt), description: cut(description) },
-  ...{ aspectRatio, filmId, elements: elementIds?.length },
+  projectId,
+  title,
+  textPrompt: cut(textPrompt),
+  description: cut(description),
+  aspectRatio,
+  filmId,
+  elements: elementIds?.length,
 });
 const shortFilm = ({ filmId, title, description, elementIds, projectIds, updatedAt }: Film) => ({
-  ...{ filmId, title, description: cut(description), elements: elementIds.length, shots: projectIds.length, updatedAt },
+  filmId,
+  title,
+  description: cut(description),
+  elements: elementIds.length,
+  shots: projectIds.length,
+  updatedAt,
 });
 const wholeProject = ({ createdAt: _, updatedAt: __, ...rest }: Project) => rest;
 const wholeFilm = ({ createdAt: _, projectIds, ...rest }: Film) => ({ ...rest, shots: projectIds.length });
@@ -106,13 +117,17 @@ function shortFilmEstimate({ currency: _, estimateMicros: __, shots, ...rest }: 
       : `Nothing was started. ${able} ${able === 1 ? "shot costs" : "shots cost"} ${dollars(rest.atMostMicros)} at most by the price list; what the provider measures is charged.${others} If the user agrees, call start with this quoteId and atMostMicros.`;
   return {
     shots: shots.map(({ projectId, model, atMostMicros, elements, error }) => ({
-      ...{ projectId, model, atMostMicros, error },
+      projectId,
+      model,
+      atMostMicros,
+      error,
       elements: orNull(
         elements.map(({ name }) => name),
         elements.length > 0,
       ),
     })),
-    ...{ ...rest, atMostMicros: orNull(rest.atMostMicros, able > 0) },
+    ...rest,
+    atMostMicros: orNull(rest.atMostMicros, able > 0),
     next,
   };
 }
@@ -129,7 +144,11 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   listModels: shortModels,
   listElements: ({ elements, nextCursor }) => ({
     elements: elements.map(({ elementId, kind, name, text, imagePaths }) => ({
-      ...{ elementId, kind, name, text, images: imagePaths.length },
+      elementId,
+      kind,
+      name,
+      text,
+      images: imagePaths.length,
     })),
     nextCursor,
   }),
@@ -138,7 +157,7 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   changeFilm: wholeFilm,
   readFilm: ({ shots, ...film }, { from }) => {
     const first = typeof from === "number" ? from : 1;
-    const end = first - 1 + MOST_SHOTS;
+    const end = first - 1 + MAX_SHOTS;
     return {
       ...wholeFilm(film),
       shots: shots.slice(first - 1, end).map((shot, index) => ({
@@ -179,8 +198,8 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
   }),
   readUsage: ({ groups, ...usage }) => ({
     ...usage,
-    groups: groups.slice(0, MOST_GROUPS),
-    next: orNull(`It has ${groups.length} groups: ask for fewer days.`, groups.length > MOST_GROUPS),
+    groups: groups.slice(0, MAX_GROUPS),
+    next: orNull(`It has ${groups.length} groups: ask for fewer days.`, groups.length > MAX_GROUPS),
   }),
 };
 

@@ -3,11 +3,8 @@ import { id } from "../../../shared/contract/fields.ts";
 import { ApiError, succeeded } from "../../../shared/http/errors.ts";
 import { type CallDatabase, DatabaseError } from "../../../shared/platform/call-database.ts";
 import type { Log } from "../../../shared/platform/log.ts";
-import {
-  type ProviderPrediction,
-  providerPrediction,
-  reportRun,
-} from "../../../shared/replicate/provider-prediction.ts";
+import { type ProviderPrediction, providerPrediction } from "../../../shared/replicate/provider-prediction.ts";
+import { reportRun } from "../../../shared/replicate/report-run.ts";
 
 /** The query of the callback URL that the submit sent. */
 const query = z.object({ prediction: id, attempt: z.coerce.number().int().min(1).max(1_000_000) });

@@ -11,7 +11,7 @@ import { NO_CONTROLS } from "../../../shared/replicate/build-input.ts";
 import { IMAGE_LIMIT_BYTES } from "../../../shared/api/http/request-body.ts";
 import { MAX_OUTPUT_BYTES } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
-import { DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
+import { DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 
 // Rules that Postgres and TypeScript both need: each is written once on either side, and these tests compare the two.

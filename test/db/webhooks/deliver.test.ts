@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { DELIVER_LIMITS as L } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
+import { DELIVER_LIMITS as L } from "../../../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
 import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { deliverOver, isSentOnce } from "../../support/database/deliver.ts";

@@ -2,7 +2,7 @@ import type postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createDatabase, type Deps } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
-import { work } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { runTask } from "../../../supabase/functions/keyframe-generate/tasks/run-task.ts";
 import { createDirectDatabase } from "../../../worker/direct-database.ts";
 import {
   begin,
@@ -70,7 +70,7 @@ describe("an app's trigger on predictions", () => {
   const workOn = async (task: Task) => {
     const { call, end } = createDirectDatabase({ url: new URL(db.url), connections: 1, statementMs: 1_000, timeoutMs: 10_000 }); // biome-ignore format: one line
     const deps = { database: createDatabase(call, call, null), log: createLog({}, () => undefined) } as Deps; // it comes no further
-    await work(task, deps, new AbortController().signal).catch(() => undefined);
+    await runTask(task, deps, new AbortController().signal).catch(() => undefined);
     await end();
   };
   const CAUSES = [

@@ -27,7 +27,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
     return list;
   };
 
-  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  const { projectId } = await keyframe.projects.create({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { webhookId, secret } = await keyframe.webhooks.create({ url: hookUrl, description: "journey" });
   const { referenceImagePath } = await keyframe.uploadReferenceImage(new Uint8Array(image));
 
@@ -51,14 +51,14 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const again = await keyframe.generate("first-frame", { projectId }, { idempotencyKey });
   const ended = await keyframe.waitFor(ref);
   const reads: string[] = [];
-  for (let turn = 1; turn <= 4; turn++) reads.push((await keyframe.readPrediction(ref)).status);
+  for (let turn = 1; turn <= 4; turn++) reads.push((await keyframe.predictions.read(ref)).status);
 
   const changed = await refusal(keyframe.startQuote(quote));
 
-  const listed = await all(keyframe.eachPrediction(projectId, { limit: 2 }));
-  const projects = await all(keyframe.eachProject({ limit: 1 }));
-  await keyframe.changeProject(projectId, { title: "Harbour, second draft" });
-  const { title, predictions } = await keyframe.readProject(projectId);
+  const listed = await all(keyframe.predictions.each(projectId, { limit: 2 }));
+  const projects = await all(keyframe.projects.each({ limit: 1 }));
+  await keyframe.projects.change(projectId, { title: "Harbour, second draft" });
+  const { title, predictions } = await keyframe.projects.read(projectId);
   const { steps } = await keyframe.models();
   const usage = await keyframe.usage({ groupBy: "step" });
   const film = await keyframe.films.create({ title: "The pier" });
@@ -99,19 +99,19 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const nobody = createKeyframeClient({ url, apikey, getToken: () => "no.real.token" });
   const elsewhere = "00000000-0000-4000-8000-000000000000";
   const refusals = {
-    empty: await refusal(keyframe.createProject({ title: "", textPrompt: "" })),
-    foreign: await refusal(keyframe.readPrediction({ projectId: elsewhere, step: "video" })),
+    empty: await refusal(keyframe.projects.create({ title: "", textPrompt: "" })),
+    foreign: await refusal(keyframe.predictions.read({ projectId: elsewhere, step: "video" })),
     gone: await refusal(keyframe.webhooks.read(webhookId)),
     late: await refusal(keyframe.cancel(ended)),
     mismatch: await refusal(keyframe.generate("first-frame", { projectId, prompt: "Another" }, { idempotencyKey })),
     noImage: await refusal(keyframe.uploadReferenceImage(new Uint8Array([1, 2, 3]))),
-    unauthorized: await refusal(nobody.listProjects()),
+    unauthorized: await refusal(nobody.projects.list()),
     wait: await refusal(keyframe.waitFor({ ...ref, predictionId: elsewhere })),
     aborted: await refusal(keyframe.waitFor(ref, { signal: AbortSignal.abort("left") })),
   };
-  const { hidden } = await keyframe.hidePrediction(ref);
-  await keyframe.deletePrediction(ref);
-  await keyframe.deleteProject(projectId);
+  const { hidden } = await keyframe.predictions.setHidden(ref, true);
+  await keyframe.predictions.delete(ref);
+  await keyframe.projects.delete(projectId);
   return {
     made: [first, last, video],
     ...{ estimateMicros, again, ended, reads, listed, projects, title, predictions, steps },
@@ -125,7 +125,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
     ],
     ...{ elementIds, elements, keys, key, keyEnd },
     ...{ changed, secret, shown, rotated, deliveries, delivery, test, webhooks, paused, refusals, hidden },
-    afterwards: await refusal(keyframe.readProject(projectId)),
+    afterwards: await refusal(keyframe.projects.read(projectId)),
   };
 }
 

@@ -75,7 +75,7 @@ export const newFilm = async () => await newFilmOf(await newPerson());
 
 export async function newFilmOf(person: Person) {
   const { keyframe } = person;
-  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  const { projectId } = await keyframe.projects.create({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const make = async (step: Step, more = {}) =>
     await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more }));
   return { person, projectId, make };
@@ -92,7 +92,7 @@ export async function openNewProject(visit: (options: { session: unknown }) => P
 /** Starts a step that stays in `starting`. */
 export async function startStuckBy({ keyframe }: Person, step: Step, projectId: string): Promise<Prediction> {
   const read = (_step: Step, _projectId: string, predictionId?: string) =>
-    keyframe.readPrediction({ projectId, step, predictionId });
+    keyframe.predictions.read({ projectId, step, predictionId });
   const start = (_step: Step, body: object) => keyframe.generate(step, { projectId, ...body });
   return await startStuck(openDatabase(), { start, read }, step, projectId);
 }
@@ -158,7 +158,7 @@ export async function filmOf<const Titles extends string[]>(...titles: Titles) {
   const { keyframe } = person;
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   const made: Project[] = [];
-  for (const title of titles) made.push(await keyframe.createProject({ title, textPrompt: title, filmId }));
+  for (const title of titles) made.push(await keyframe.projects.create({ title, textPrompt: title, filmId }));
   const shots = made as { [At in keyof Titles]: Project }; // one for each title
   const make = async (step: Step, { projectId }: Project, more = {}) =>
     mustSucceed(await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more })));

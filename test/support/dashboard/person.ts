@@ -40,8 +40,8 @@ export type Belongings = {
 export async function furnish({ keyframe }: Person, receiverUrl: string): Promise<Belongings> {
   const webhook = await keyframe.webhooks.create({ url: receiverUrl, description: "The edit suite", eventTypes: [] });
   const texts = { textPrompt: "A harbour at dawn, fog, one red boat", description: "Calm" };
-  const { projectId } = await keyframe.createProject({ title: "Harbour", ...texts });
-  const empty = await keyframe.createProject({ title: "Nothing yet", ...texts });
+  const { projectId } = await keyframe.projects.create({ title: "Harbour", ...texts });
+  const empty = await keyframe.projects.create({ title: "Nothing yet", ...texts });
   for (const step of ["first-frame", "first-frame", "last-frame", "video"] as const) {
     await keyframe.waitFor(await keyframe.generate(step, { projectId }));
   }

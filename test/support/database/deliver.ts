@@ -7,7 +7,10 @@ import {
   type Delivery,
   type ExchangeArguments,
 } from "../../../supabase/functions/keyframe-deliver/deliveries/database.ts";
-import { createDeliveryWork, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
+import {
+  createDeliveryWork,
+  DELIVER_LIMITS,
+} from "../../../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
 import { makeClock } from "../worker-clock.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import { columnOf } from "./predictions.ts";

@@ -1,4 +1,4 @@
-import { createCheckedLookup } from "../../../supabase/functions/keyframe-deliver/send/dial.ts";
+import { createCheckedLookup } from "../../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import { createPost } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 
 /** One after the other, over the same connections. */

@@ -1,4 +1,4 @@
-// The bits of a header of H.264 or H.265 as text: u(n), ue(v) and se(v) of their tables.
+// The bits of an SPS of H.264 or H.265 as text, by the descriptors of their syntax tables: u(n), ue(v) and se(v).
 
 export const u = (bits: number, value: number) => value.toString(2).padStart(bits, "0");
 export const ue = (value: number) => {
@@ -7,8 +7,8 @@ export const ue = (value: number) => {
 };
 export const se = (value: number) => ue(value > 0 ? 2 * value - 1 : -2 * value);
 
-/** As bytes, with a 3 behind two zeros where the next byte would be 3 or less. */
-export function toUnit(bits: string): number[] {
+/** The bytes of an RBSP in a NAL unit, with emulation-prevention bytes. */
+export function toNalUnitBytes(bits: string): number[] {
   const bytes = (bits.padEnd(8 * Math.ceil(bits.length / 8), "0").match(/.{8}/g) ?? []).map((one) =>
     Number.parseInt(one, 2),
   );

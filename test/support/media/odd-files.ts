@@ -3,8 +3,8 @@ import { Buffer } from "node:buffer";
 import * as media from "mediabunny";
 import { patched, placesOf, readClip } from "./clips.ts";
 
-// What the formats allow and few files have, each with the size that Chromium shows: the tables of Matroska's elements, of an MP4's tracks
-// and pixels, of BMP's headers, of a GIF's screens and of an AVIF's items.
+// What the formats allow and few files have, each with the size that Chromium shows: Matroska's display elements, an MP4's tracks and pixel
+// aspect ratios, BMP's DIB headers, a GIF's logical screens and an AVIF's items and item properties.
 
 type Bytes = Uint8Array<ArrayBuffer>;
 /** `width`, `height`, and of a video its seconds and whether it has sound; "unusable": browsers show nothing. */
@@ -21,7 +21,7 @@ const box = (type: string, ...content: (Uint8Array | number[])[]): Bytes => {
   return join(u32(body.length + 8), letters(type), body);
 };
 
-/** 4 × 3, behind a header of so many bytes. */
+/** 4 × 3, with a DIB header of this size. */
 function bmp(headerBytes: number): Bytes {
   const bytes = new Uint8Array(14 + headerBytes + 12 * 3);
   const view = new DataView(bytes.buffer);
@@ -33,11 +33,8 @@ function bmp(headerBytes: number): Bytes {
   return bytes;
 }
 
-/** Each picture is dark, and as uncompressed as can be: a code that begins again, and one of a color. */
-function gif(
-  screen: [number, number],
-  ...pictures: [left: number, top: number, width: number, height: number][]
-): Bytes {
+/** Each image is dark and not compressed: a clear code before each color index. */
+function gif(screen: [number, number], ...images: [left: number, top: number, width: number, height: number][]): Bytes {
   const pixels = ([, , width, height]: number[]) => {
     const codes = [...Array.from({ length: (width ?? 0) * (height ?? 0) }, () => [4, 1]).flat(), 5];
     const bits = codes.map((code) => code.toString(2).padStart(3, "0")).reduce((all, code) => code + all, "");
@@ -52,8 +49,8 @@ function gif(
   return join(
     letters("GIF89a"),
     [...screen.flatMap(littleEndian), 0x80, 0, 0, 0, 0, 0, 255, 255, 255],
-    [0x21, 0xfe, 2, ...letters("of"), 3, ...letters("two"), 0], // a comment in two parts
-    ...pictures.map((one) => [0x21, 0xf9, 4, 0, 10, 0, 0, 0, 0x2c, ...one.flatMap(littleEndian), 0, ...pixels(one)]),
+    [0x21, 0xfe, 2, ...letters("of"), 3, ...letters("two"), 0], // a Comment Extension in two data sub-blocks
+    ...images.map((one) => [0x21, 0xf9, 4, 0, 10, 0, 0, 0, 0x2c, ...one.flatMap(littleEndian), 0, ...pixels(one)]),
     [0x3b],
   );
 }
@@ -61,16 +58,16 @@ function gif(
 const canvas = createCanvas(200, 100);
 canvas.getContext("2d").fillRect(10, 10, 50, 50);
 const avifOfCanvas = new Uint8Array(canvas.encodeSync("avif"));
-/** The first item of it: the colors. */
+/** The data of its first item, the color image. */
 const coded = avifOfCanvas.subarray((placesOf(avifOfCanvas, "mdat")[0] ?? 0) + 4).subarray(0, 0x1c);
 
 type Item = { type: string; data: Uint8Array; properties: Uint8Array[] };
 const ispe = (width: number, height: number) => box("ispe", u32(0), u32(width), u32(height));
 const irot = (quarters: number) => box("irot", [quarters]);
-/** From the upper left corner of 200 × 100 when it is moved there; else from its middle. */
+/** In the upper left corner of 200 × 100 by default; horizOff and vertOff of 0 mean the center. */
 const clap = (width: number, height: number, [right, down] = [(width - 200) / 2, (height - 100) / 2]) =>
   box("clap", ...[width, height, right ?? 0, down ?? 0].map((one) => [...u32(one), ...u32(1)]));
-const picture = (...properties: Uint8Array[]): Item => ({
+const av01 = (...properties: Uint8Array[]): Item => ({
   type: "av01",
   data: coded,
   properties: [ispe(200, 100), box("pixi", u32(0), [3, 8, 8, 8]), box("av1C", [0x81, 0x20, 0, 0]), ...properties],
@@ -168,7 +165,7 @@ async function tracksOf(format: media.OutputFormat, ...parts: Part[]): Promise<B
   return new Uint8Array(target.buffer ?? new ArrayBuffer());
 }
 const mp4 = (...parts: Part[]) => tracksOf(new media.Mp4OutputFormat(), ...parts);
-/** Without the flag of these tracks, by their number from 0. */
+/** Without the flag track_enabled of these tracks, by their number from 0. */
 async function disabled(numbers: number[], file: Promise<Bytes>): Promise<Bytes> {
   const bytes = (await file).slice();
   for (const number of numbers) bytes[(placesOf(bytes, "tkhd")[number] ?? 0) + 7] = 2;
@@ -177,10 +174,10 @@ async function disabled(numbers: number[], file: Promise<Bytes>): Promise<Bytes>
 /** The second has more bytes for each second of it, and stands upright. */
 const TWO: [Part, Part] = [["video"], ["video", readClip("fps-30.mp4"), { rotation: 90 }]];
 
-const [square, wide] = [readClip("plain.mp4"), readClip("pixels-wide.mp4")]; // the stream of the second says 4:3
-const withShape = (clip: Bytes, across: number, down: number) =>
-  patched(clip, "pasp", 4, [...u32(across), ...u32(down)]);
-const withoutShape = (clip: Bytes) => patched(clip, "pasp", 0, letters("free"));
+const [square, wide] = [readClip("plain.mp4"), readClip("pixels-wide.mp4")]; // the SPS of the second says 4:3
+const withPasp = (clip: Bytes, hSpacing: number, vSpacing: number) =>
+  patched(clip, "pasp", 4, [...u32(hSpacing), ...u32(vSpacing)]);
+const withoutPasp = (clip: Bytes) => patched(clip, "pasp", 0, letters("free"));
 const withWidth = (clip: Bytes, width: number) => patched(clip, "tkhd", 80, u32(width * 65536));
 
 const grid = (width: number, ...properties: Uint8Array[]): Item => ({
@@ -191,39 +188,39 @@ const grid = (width: number, ...properties: Uint8Array[]): Item => ({
 
 export const ODD_IMAGES: [what: string, bytes: Bytes, shown: Shown][] = [
   ...[12, 16, 20, 24, 28, 32, 36, 40, 42, 44, 46, 48, 52, 56, 60, 64, 108, 124].map((bytes): [string, Bytes, Shown] => [
-    `BMP, a header of ${bytes} bytes`,
+    `BMP, a DIB header of ${bytes} bytes`,
     bmp(bytes),
     [4, 3],
   ]),
   ...[11, 14, 18, 68, 128].map((bytes): [string, Bytes, Shown] => [
-    `BMP, a header of ${bytes} bytes`,
+    `BMP, a DIB header of ${bytes} bytes`,
     bmp(bytes),
     "unusable",
   ]),
-  ["GIF, a picture within its screen", gif([10, 8], [2, 2, 4, 4]), [10, 8]],
-  ["GIF, a picture larger than its screen", gif([10, 8], [0, 0, 16, 12]), [16, 12]],
-  ["GIF, a wider picture", gif([10, 8], [0, 0, 16, 4]), [16, 8]],
-  ["GIF, a picture that stands out of its screen", gif([10, 8], [8, 6, 4, 4]), [12, 10]],
-  ["GIF, a second picture that is larger", gif([10, 8], [0, 0, 10, 8], [0, 0, 16, 12]), [10, 8]],
-  ["GIF, no screen", gif([0, 0], [0, 0, 4, 4]), [4, 4]],
-  ["GIF, no picture", gif([10, 8]), [10, 8]],
-  ["GIF, neither screen nor picture", gif([0, 0], [0, 0, 0, 0]), "unusable"],
-  ["AVIF, long numbers", avif([picture()], "dimg", true), [200, 100]],
-  ["AVIF, turned", avif([picture(irot(1))]), [100, 200]],
-  ["AVIF, upside down", avif([picture(irot(2))]), [200, 100]],
-  ["AVIF, a thumbnail that is turned", avif([picture(), picture(irot(1))], "thmb"), [200, 100]],
-  ["AVIF, cropped to a corner", avif([picture(clap(100, 50))]), [100, 50]],
-  ["AVIF, cropped to a corner and turned", avif([picture(clap(100, 50), irot(1))]), [50, 100]],
-  ["AVIF, cropped to its middle", avif([picture(clap(100, 50, [0, 0]))]), [200, 100]],
-  ["AVIF, a grid", avif([grid(390), picture(), picture()]), [390, 100]],
-  ["AVIF, a grid that is turned", avif([grid(400, irot(3)), picture(), picture()]), [100, 400]],
+  ["GIF, an image within its logical screen", gif([10, 8], [2, 2, 4, 4]), [10, 8]],
+  ["GIF, an image larger than its logical screen", gif([10, 8], [0, 0, 16, 12]), [16, 12]],
+  ["GIF, an image wider than its logical screen", gif([10, 8], [0, 0, 16, 4]), [16, 8]],
+  ["GIF, an image that extends beyond its logical screen", gif([10, 8], [8, 6, 4, 4]), [12, 10]],
+  ["GIF, a second image that is larger", gif([10, 8], [0, 0, 10, 8], [0, 0, 16, 12]), [10, 8]],
+  ["GIF, an empty logical screen", gif([0, 0], [0, 0, 4, 4]), [4, 4]],
+  ["GIF, no image", gif([10, 8]), [10, 8]],
+  ["GIF, an empty logical screen and an empty image", gif([0, 0], [0, 0, 0, 0]), "unusable"],
+  ["AVIF, 32-bit item IDs and 15-bit property indexes", avif([av01()], "dimg", true), [200, 100]],
+  ["AVIF, irot of 90°", avif([av01(irot(1))]), [100, 200]],
+  ["AVIF, irot of 180°", avif([av01(irot(2))]), [200, 100]],
+  ["AVIF, a thumbnail with irot", avif([av01(), av01(irot(1))], "thmb"), [200, 100]],
+  ["AVIF, clap in the upper left corner", avif([av01(clap(100, 50))]), [100, 50]],
+  ["AVIF, clap in the upper left corner and irot", avif([av01(clap(100, 50), irot(1))]), [50, 100]],
+  ["AVIF, clap in the center", avif([av01(clap(100, 50, [0, 0]))]), [200, 100]],
+  ["AVIF, a grid", avif([grid(390), av01(), av01()]), [390, 100]],
+  ["AVIF, a grid with irot", avif([grid(400, irot(3)), av01(), av01()]), [100, 400]],
   ["AVIF, a still without a primary item", withoutPrimary(avifOfCanvas), "unusable"],
   ["AVIF, a sequence without a primary item", withoutPrimary(sequence), [320, 180]],
   ["AVIF, a sequence with a smaller still", patched(sequence, "ispe", 8, [...u32(160), ...u32(90)]), [320, 180]],
   ["AVIF, a still with a sequence", asImage(sequence), [320, 180]],
-  ["AVIF, a sequence that is called a still, without a primary item", asImage(withoutPrimary(sequence)), "unusable"],
+  ["AVIF, a sequence of the brand avif, without a primary item", asImage(withoutPrimary(sequence)), "unusable"],
   [
-    "AVIF, a sequence whose track is smaller",
+    "AVIF, a sequence with a smaller size in tkhd",
     patched(sequence, "tkhd", 80, [...u32(160 * 65536), ...u32(90 * 65536)]),
     [160, 90],
   ],
@@ -238,19 +235,19 @@ export const ODD_VIDEOS: [what: string, bytes: Bytes, shown: Exclude<Shown, stri
       [width, [2, 3, 6, 7].includes(mode) ? 360 : 180],
     ],
   ),
-  ["WebM, StereoMode of a display", webm([STEREO, 1], [WIDTH, 160], [HEIGHT, 90]), [640, 180]],
-  ["WebM, StereoMode in no unit", webm([STEREO, 1], [UNIT, 4]), [320, 180]],
-  ["WebM, a wider display", webm([WIDTH, 640]), [640, 180]],
-  ["WebM, a taller display", webm([HEIGHT, 360]), [320, 360]],
+  ["WebM, StereoMode with DisplayWidth and DisplayHeight", webm([STEREO, 1], [WIDTH, 160], [HEIGHT, 90]), [640, 180]],
+  ["WebM, StereoMode with an unknown DisplayUnit", webm([STEREO, 1], [UNIT, 4]), [320, 180]],
+  ["WebM, a larger DisplayWidth", webm([WIDTH, 640]), [640, 180]],
+  ["WebM, a larger DisplayHeight", webm([HEIGHT, 360]), [320, 360]],
   ...[1, 2, 3].map((unit): [string, Bytes, [number, number]] => [
-    `WebM, a display of 4 × 3 in unit ${unit}`,
+    `WebM, a display of 4 × 3 in DisplayUnit ${unit}`,
     webm([WIDTH, 4], [HEIGHT, 3], [UNIT, unit]),
     [320, 240],
   ]),
-  ["WebM, a display of 4 × 3 in no unit", webm([WIDTH, 4], [HEIGHT, 3], [UNIT, 4]), [320, 180]],
-  ["WebM, a display in a ratio, of which one side is missing", webm([WIDTH, 640], [UNIT, 3]), [320, 180]],
-  ["WebM, cropped", webm([LEFT, 80], [TOP, 20]), [320, 180]],
-  ["WebM, cropped to its display", webm([LEFT, 80], [WIDTH, 240], [HEIGHT, 180]), [320, 180]],
+  ["WebM, a display of 4 × 3 with an unknown DisplayUnit", webm([WIDTH, 4], [HEIGHT, 3], [UNIT, 4]), [320, 180]],
+  ["WebM, a DisplayUnit of aspect ratio without DisplayHeight", webm([WIDTH, 640], [UNIT, 3]), [320, 180]],
+  ["WebM, PixelCrop", webm([LEFT, 80], [TOP, 20]), [320, 180]],
+  ["WebM, PixelCrop to the display size", webm([LEFT, 80], [WIDTH, 240], [HEIGHT, 180]), [320, 180]],
   [
     "WebM, two tracks",
     await tracksOf(new media.WebMOutputFormat(), ["video", webm()], ["video", webm([WIDTH, 640])]),
@@ -259,16 +256,20 @@ export const ODD_VIDEOS: [what: string, bytes: Bytes, shown: Exclude<Shown, stri
   ["MP4, two tracks", await mp4(...TWO), [320, 180]],
   ["MP4, the first track disabled", await disabled([0], mp4(...TWO)), [180, 320]],
   ["MP4, both tracks disabled", await disabled([0, 1], mp4(...TWO)), [320, 180]],
-  ["MP4, its sound disabled", await disabled([1], mp4(["video"], ["audio"])), [320, 180, 3, false]],
-  ["MP4, its pictures disabled", await disabled([0], mp4(["video"], ["audio"])), [320, 180, 3, true]],
+  ["MP4, its audio track disabled", await disabled([1], mp4(["video"], ["audio"])), [320, 180, 3, false]],
+  ["MP4, its video track disabled", await disabled([0], mp4(["video"], ["audio"])), [320, 180, 3, true]],
   ["MP4, all disabled", await disabled([0, 1], mp4(["video"], ["audio"])), [320, 180, 3, true]],
-  ["MP4, the first sound disabled", await disabled([1], mp4(["video"], ["audio"], ["audio"])), [320, 180, 3, true]],
+  [
+    "MP4, the first audio track disabled",
+    await disabled([1], mp4(["video"], ["audio"], ["audio"])),
+    [320, 180, 3, true],
+  ],
   ["MP4, subtitles of 8 s", await mp4(["video"], ["subtitle"]), [320, 180, 3]],
-  ["MP4, pixels by the description", withShape(square, 2, 1), [640, 180]],
-  ["MP4, pixels by the description, not by the header", withWidth(square, 640), [320, 180]],
-  ["MP4, pixels by the description, not by the stream", withShape(wide, 1, 1), [320, 180]],
-  ["MP4, pixels by the header", withoutShape(withWidth(square, 640)), [640, 180]],
-  ["MP4, pixels by the header, not by the stream", withoutShape(withWidth(wide, 640)), [640, 180]],
-  ["MP4, pixels by the stream", withoutShape(withWidth(wide, 320)), [427, 180, 3]],
-  ["MP4, pixels by the stream, with a description of none", withShape(withWidth(wide, 320), 0, 1), [427, 180, 3]],
+  ["MP4, pixel aspect ratio from pasp", withPasp(square, 2, 1), [640, 180]],
+  ["MP4, pixel aspect ratio from pasp, not from tkhd", withWidth(square, 640), [320, 180]],
+  ["MP4, pixel aspect ratio from pasp, not from the SPS", withPasp(wide, 1, 1), [320, 180]],
+  ["MP4, pixel aspect ratio from tkhd", withoutPasp(withWidth(square, 640)), [640, 180]],
+  ["MP4, pixel aspect ratio from tkhd, not from the SPS", withoutPasp(withWidth(wide, 640)), [640, 180]],
+  ["MP4, pixel aspect ratio from the SPS", withoutPasp(withWidth(wide, 320)), [427, 180, 3]],
+  ["MP4, pixel aspect ratio from the SPS, with a pasp of 0:1", withPasp(withWidth(wide, 320), 0, 1), [427, 180, 3]],
 ];

@@ -57,7 +57,7 @@ export const segment = (marker: number, ...content: (Bytes | string)[]): Bytes =
   return joined(number(0xff00 + marker, 2), number(all.length + 2, 2), all);
 };
 
-/** A chunk of PNG. Readers of what is no picture look at no checksum. */
+/** A PNG chunk. Readers ignore the CRC of ancillary chunks. */
 export const pngChunk = (name: string, ...content: (Bytes | string)[]): Bytes => {
   const all = joined(...content);
   return joined(number(all.length, 4), name, all, number(0, 4));

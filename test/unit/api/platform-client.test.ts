@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { createDatabase, createPlatformClient } from "../../../shared/api/data/database.ts";
+import { createDatabase } from "../../../shared/api/data/database.ts";
+import { createPlatformClient } from "../../../shared/api/data/platform-client.ts";
 import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succeededFields } from "./fixture.ts";
 import { serveKeptAlive } from "../generate/fixture.ts";
 

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { PredictionOfEachStep } from "../../../shared/contract/projects.ts";
 import type { Caller } from "../../../shared/api/auth/verify-session.ts";
-import { createPlatformClient } from "../../../shared/api/data/database.ts";
+import { createPlatformClient } from "../../../shared/api/data/platform-client.ts";
 import { createStorage, signedUntil } from "../../../shared/api/data/storage.ts";
 import { PREDICTION, PROJECT, predictionRow, signedFiles, startApi, succeededFields } from "./fixture.ts";
 

@@ -9,10 +9,10 @@ const server = await useScriptedServer();
 const reason = new Error("The page was left.");
 
 const CALLS: [name: string, call: (client: KeyframeClient, signal: AbortSignal) => Promise<unknown>][] = [
-  ["a GET", (client, signal) => client.readProject("p", { signal })],
-  ["a POST", (client, signal) => client.createProject({ title: "a", textPrompt: "b" }, { signal })],
+  ["a GET", (client, signal) => client.projects.read("p", { signal })],
+  ["a POST", (client, signal) => client.projects.create({ title: "a", textPrompt: "b" }, { signal })],
   ["an upload", (client, signal) => client.uploadReferenceImage(new Uint8Array(9), { signal })],
-  ["a page of many", (client, signal) => client.eachProject({}, { signal }).next()],
+  ["a page of many", (client, signal) => client.projects.each({}, { signal }).next()],
   ["waitFor", (client, signal) => client.waitFor(REF, { signal })],
   ["a delivery's redelivery", (client, signal) => client.webhooks.redeliver("d", { signal })],
 ];
@@ -119,7 +119,7 @@ test("a fetch that ignores its signal → the call ends all the same", async () 
     queueMicrotask(() => abort.abort());
     return new Promise<Response>(() => undefined);
   };
-  const made = server.client({ fetch }).readProject("p", { signal: abort.signal });
+  const made = server.client({ fetch }).projects.read("p", { signal: abort.signal });
   await expect(made).rejects.toMatchObject({ name: "AbortError" }); // as fetch has it for an abort() without a reason
 });
 
@@ -129,9 +129,9 @@ test("one signal for a thousand calls → no listener stays on it", async () => 
   const removed = vi.spyOn(signal, "removeEventListener");
   server.play({ data: {} }, refusal(404, "not_found"), refusal(503, "unavailable"), { data: {} });
   const client = server.client();
-  await client.readProject("p", { signal });
-  await client.readProject("p", { signal }).catch(() => undefined);
-  await client.readProject("p", { signal });
+  await client.projects.read("p", { signal });
+  await client.projects.read("p", { signal }).catch(() => undefined);
+  await client.projects.read("p", { signal });
   expect(added.mock.calls.length).toBeGreaterThan(0);
   expect(removed).toHaveBeenCalledTimes(added.mock.calls.length);
 });

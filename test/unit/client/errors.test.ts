@@ -11,7 +11,7 @@ async function refused(turn: Turn, options = {}): Promise<KeyframeError> {
   server.play(turn);
   const error = await server
     .client({ retries: 0, ...options })
-    .readProject("p")
+    .projects.read("p")
     .catch((thrown: unknown) => thrown);
   if (error instanceof KeyframeError) return error;
   throw new Error(`No KeyframeError: ${inspect(error)}`);
@@ -103,7 +103,7 @@ test("no answer in time → a network error, and the request is aborted", async 
     cut = true;
   };
   server.play((response) => response.on("close", close));
-  const call = server.client({ retries: 0 }).readProject("p");
+  const call = server.client({ retries: 0 }).projects.read("p");
   await until("the request is there", () => server.seen.length === 1);
   server.time.endLimits();
   await expect(call).rejects.toMatchObject({ code: "network", message: "No answer arrived within 30 s. Try again." });
@@ -113,9 +113,9 @@ test("no answer in time → a network error, and the request is aborted", async 
 const tagged: Turn = { headers: { etag: 'W/"a"', "retry-after": "1" }, data: predictionWith() };
 type SignalledCall = (client: KeyframeClient, signal: AbortSignal) => Promise<unknown>;
 test.each<[what: string, seconds: number, call: SignalledCall, ...before: Turn[]]>([
-  ["a read", 30, (client, signal) => client.readProject("p", { signal })],
+  ["a read", 30, (client, signal) => client.projects.read("p", { signal })],
   ["an upload, which may be slow", 300, (client, signal) => client.uploadReferenceImage(new Uint8Array(1), { signal })],
-  ["a read that is held", 35, (client, signal) => client.readPrediction(REF, { signal, wait: 5 })],
+  ["a read that is held", 35, (client, signal) => client.predictions.read(REF, { signal, wait: 5 })],
   ["a start that is held", 55, (client, signal) => client.generate("video", { projectId: "p" }, { signal, wait: 25 })],
   ["a look of waitFor", 30, (client, signal) => client.waitFor(REF, { signal })],
   ["a look with little time left", 5, (client, signal) => client.waitFor(REF, { signal, timeoutMs: 5000 })],

@@ -35,7 +35,7 @@ afterAll(() => {
 test("a POST in React Native → its Idempotency-Key is a UUID, different each time", async () => {
   server.play({ status: 201, data: {} }, { status: 201, data: {} });
   const client = server.client();
-  for (let i = 0; i < 2; i++) await client.createProject({ title: "a", textPrompt: "b" });
+  for (let i = 0; i < 2; i++) await client.projects.create({ title: "a", textPrompt: "b" });
   const keys = server.seen.map(({ headers }) => headers["idempotency-key"] ?? "");
   for (const key of keys) expect(key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   expect(new Set(keys).size).toBe(2);
@@ -52,17 +52,17 @@ test("image bytes in React Native → sent as they are", async () => {
 
 test("an aborted call, or one that takes too long, in React Native → an AbortError, or the client's own error", async () => {
   server.play();
-  const aborted = server.client().readProject("p", { signal: AbortSignal.abort() });
+  const aborted = server.client().projects.read("p", { signal: AbortSignal.abort() });
   await expect(aborted).rejects.toMatchObject({ name: "AbortError" });
 
   server.play(hang);
   const leaving = new AbortController();
-  const left = server.client({ clock: systemClock }).readProject("p", { signal: leaving.signal });
+  const left = server.client({ clock: systemClock }).projects.read("p", { signal: leaving.signal });
   leaving.abort();
   await expect(left).rejects.toMatchObject({ name: "AbortError" });
 
   server.play(hang);
-  const late = server.client({ retries: 0, requestTimeoutMs: 50, clock: systemClock }).readProject("p");
+  const late = server.client({ retries: 0, requestTimeoutMs: 50, clock: systemClock }).projects.read("p");
   await expect(late).rejects.toMatchObject({ code: "network" });
 });
 

@@ -243,7 +243,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
         (await next(GET_FILM)).answer({ ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] });
         await shows("Film", { data: { ...SAMPLE_FILM, title: `Title ${turn}`, shots: [] } });
         if (turn === 1) {
-          await call(`changeProject("${projectId}", { title: "b" })`);
+          await call(`projects.change("${projectId}", { title: "b" })`);
           (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId });
         } else if (turn === 2) {
           await call(`elements.change("e", { text: "b" })`);
@@ -270,18 +270,18 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await readBoth(projectWith(ENDED, ENDED), listWith(ENDED, EARLIER));
 
     const selected = { ...SAMPLE_PROJECT.selected, video: "earlier" };
-    await call(`changeProject("${projectId}", { selected: { video: "earlier" } })`);
+    await call(`projects.change("${projectId}", { selected: { video: "earlier" } })`);
     (await next(`PATCH /projects/${projectId}`)).answer({ ...SAMPLE_PROJECT, projectId, selected });
     await shows("Project", { data: expect.objectContaining({ selected }) }); // before it is read again
     await readBoth({ ...projectWith(ENDED, EARLIER), selected }, listWith(ENDED, EARLIER));
-    await call(`hidePrediction({ projectId: "${projectId}", predictionId: "earlier" })`);
+    await call(`predictions.setHidden({ projectId: "${projectId}", predictionId: "earlier" }, true)`);
     (await next(`PATCH /projects/${projectId}/predictions/earlier`)).answer({ ...EARLIER, hidden: true });
     await readBoth(projectWith(ENDED, EARLIER), listWith(ENDED));
-    const changed = page.evaluate(`page.keyframe.changeProject("another", { title: "Quay" })`);
+    const changed = page.evaluate(`page.keyframe.projects.change("another", { title: "Quay" })`);
     (await next("PATCH /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
     await changed;
     await nothingElse();
-    await call(`deleteProject("another")`);
+    await call(`projects.delete("another")`);
     (await next("DELETE /projects/another")).answer({ ...SAMPLE_PROJECT, projectId: "another" });
     await readBoth(projectWith(ENDED, EARLIER), listWith({ ...ENDED, outdated: true })); // it was made with a frame of that
   });

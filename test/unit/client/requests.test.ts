@@ -28,8 +28,8 @@ test("a change or deletion with unchangedSince → If-Match with the ETag; witho
   const unchangedSince = { updatedAt: "2026-11-21T12:00:00.000Z" };
   server.play(...Array.from({ length: 8 }, () => ({ data: project })));
   for (const options of [{ unchangedSince }, {}]) {
-    await keyframe.changeProject(projectId, { title: "b" }, options);
-    await keyframe.deleteProject(projectId, options);
+    await keyframe.projects.change(projectId, { title: "b" }, options);
+    await keyframe.projects.delete(projectId, options);
     await keyframe.films.change(projectId, { projectIds: [projectId] }, options);
     await keyframe.films.delete(projectId, { projects: "delete" }, options);
   }
@@ -58,9 +58,9 @@ test("readShared → uses only the link's token: getToken is not called, and no 
 
 test("an idempotencyKey → sent as it is; two calls without one → two different keys", async () => {
   server.play(...Array.from({ length: 3 }, () => ({ status: 201, data: project })));
-  await keyframe.createProject(project, { idempotencyKey: "draft-1" });
-  await keyframe.createProject(project);
-  await keyframe.createProject(project);
+  await keyframe.projects.create(project, { idempotencyKey: "draft-1" });
+  await keyframe.projects.create(project);
+  await keyframe.projects.create(project);
   const keys = server.seen.map(({ headers }) => headers["idempotency-key"]);
   expect(keys[0]).toBe("draft-1");
   expect(new Set(keys).size).toBe(3);
@@ -68,19 +68,19 @@ test("an idempotencyKey → sent as it is; two calls without one → two differe
 
 test.each(["", "a b", "é", "a\nb", "x".repeat(256)])("the idempotencyKey %j → TypeError, nothing sent", async (key) => {
   server.play();
-  await expect(keyframe.createProject(project, { idempotencyKey: key })).rejects.toThrow(TypeError);
+  await expect(keyframe.projects.create(project, { idempotencyKey: key })).rejects.toThrow(TypeError);
   expect(server.seen).toEqual([]);
 });
 
 test.each(["", ".", ".."])("the id %j, which would change the path → TypeError, nothing sent", async (id) => {
   server.play();
-  await expect(keyframe.deleteProject(id)).rejects.toThrow("projectId must be an id");
+  await expect(keyframe.projects.delete(id)).rejects.toThrow("projectId must be an id");
   expect(server.seen).toEqual([]);
 });
 
 test("an id with a slash → stays one segment of the path", async () => {
   server.play({ data: {} });
-  await keyframe.readProject("../webhooks?x#y");
+  await keyframe.projects.read("../webhooks?x#y");
   expect(server.seen[0]?.url).toBe("/functions/v1/api/projects/..%2Fwebhooks%3Fx%23y");
 });
 
@@ -107,28 +107,28 @@ test.each(["first_frame", "firstFrame", "toString", undefined])(
 test("the option wait → Prefer: wait, of a start and of a read; more than the service allows → TypeError", async () => {
   server.play({ status: 202, data: { ...REF } }, { data: { ...REF } });
   await keyframe.generate("first-frame", { projectId }, { wait: 25 });
-  await keyframe.readPrediction(REF, { wait: 5 });
+  await keyframe.predictions.read(REF, { wait: 5 });
   expect(server.seen.map(({ headers }) => headers.prefer)).toEqual(["wait=25", "wait=5"]);
-  for (const wait of [0, 26, 1.5]) await expect(keyframe.readPrediction(REF, { wait })).rejects.toThrow(TypeError);
+  for (const wait of [0, 26, 1.5]) await expect(keyframe.predictions.read(REF, { wait })).rejects.toThrow(TypeError);
 });
 
 test("the option apikey → sent with each request", async () => {
   server.play({ data: page });
-  await server.client({ apikey: "sb_publishable_1" }).listProjects();
+  await server.client({ apikey: "sb_publishable_1" }).projects.list();
   expect(server.seen[0]?.headers.apikey).toBe("sb_publishable_1");
 });
 
 test("a url with a path, as self-hosted projects have → kept in each request", async () => {
   server.play({ data: page });
-  await server.client({ url: `${server.url}/supabase/` }).listProjects();
+  await server.client({ url: `${server.url}/supabase/` }).projects.list();
   expect(server.seen[0]?.url).toBe("/supabase/functions/v1/api/projects");
 });
 
 test("methods taken out of the client object → work without this", async () => {
-  const { readProject, webhooks } = keyframe;
-  const { list } = webhooks;
+  const { read } = keyframe.projects;
+  const { list } = keyframe.webhooks;
   server.play({ data: project }, { data: { webhooks: [] } });
-  expect([await readProject(projectId), await list()]).toEqual([project, { webhooks: [] }]);
+  expect([await read(projectId), await list()]).toEqual([project, { webhooks: [] }]);
 });
 
 test.each([
@@ -164,18 +164,18 @@ test("fetch fails with an error that Next.js uses to leave a page → that error
       throw left;
     },
   });
-  await expect(keyframe.readProject(projectId)).rejects.toBe(left);
+  await expect(keyframe.projects.read(projectId)).rejects.toBe(left);
   expect(asked).toBe(1);
 });
 
-test("eachProject → every row of every page, also after an empty one, with the same query", async () => {
+test("projects.each → every row of every page, also after an empty one, with the same query", async () => {
   const pages = [
     { projects: [1, 2], nextCursor: "c+1" },
     { projects: [], nextCursor: "c2" },
     { projects: [3], nextCursor: null },
   ];
   server.play(...pages.map((data) => ({ data })));
-  const projects = server.client().eachProject({ limit: 2, include: "predictions" });
+  const projects = server.client().projects.each({ limit: 2, include: "predictions" });
   expect(await Array.fromAsync(projects)).toEqual([1, 2, 3]);
   const query = "limit=2&include=predictions";
   expect(server.seen.map(({ url }) => url.split("?")[1])).toEqual([
@@ -185,19 +185,19 @@ test("eachProject → every row of every page, also after an empty one, with the
   ]);
 });
 
-test("eachProject without reading a row → no request; a loop that ends early → no further request", async () => {
+test("projects.each without reading a row → no request; a loop that ends early → no further request", async () => {
   server.play({ data: { projects: [1, 2], nextCursor: "c1" } });
-  const projects = server.client().eachProject();
+  const projects = server.client().projects.each();
   expect(server.seen).toEqual([]);
   for await (const _ of projects) break;
   expect(server.seen).toHaveLength(1);
 });
 
-test("eachProject with a page that is refused → the loop throws, after the rows before it", async () => {
+test("projects.each with a page that is refused → the loop throws, after the rows before it", async () => {
   server.play({ data: { projects: [1], nextCursor: "c1" } }, refusal(400, "invalid_request"));
   const found: unknown[] = [];
   const loop = async () => {
-    for await (const project of server.client().eachProject()) found.push(project);
+    for await (const project of server.client().projects.each()) found.push(project);
   };
   await expect(loop()).rejects.toMatchObject({ code: "invalid_request" });
   expect(found).toEqual([1]);

@@ -11,8 +11,8 @@ const cut: Turn = (response) => response.destroy();
 
 const page = (status: number): Turn => ({ status, text: `<h1>${status}</h1>` });
 const CALLS = {
-  GET: (client: KeyframeClient) => client.readProject("p"),
-  PATCH: (client: KeyframeClient) => client.changeProject("p", { title: "b" }),
+  GET: (client: KeyframeClient) => client.projects.read("p"),
+  PATCH: (client: KeyframeClient) => client.projects.change("p", { title: "b" }),
   DELETE: (client: KeyframeClient) => client.webhooks.delete("w"),
 };
 
@@ -51,7 +51,7 @@ test.each<[method: keyof typeof CALLS, what: string, turn: Turn, requests: numbe
 
 test("POST: a gateway timeout, a lost answer, 429, then 201 → one key and one body in all four", async () => {
   server.play(page(524), breakOff, refusal(429, "rate_limited"), { status: 201, data: { ...REF } });
-  await server.client().createProject(project);
+  await server.client().projects.create(project);
   expect(server.seen).toHaveLength(4);
   expect(new Set(server.seen.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
   expect(new Set(server.seen.map(({ body }) => new TextDecoder().decode(body)))).toEqual(
@@ -72,7 +72,7 @@ test("an upload that is cut off → the same bytes again, with the same key", as
 test("Retry-After → no repetition before it, whatever the random delay", async () => {
   for (const random of [() => 0, () => 0.999]) {
     server.play(away, away, fine);
-    await server.client({ random }).readProject("p");
+    await server.client({ random }).projects.read("p");
     for (const pause of server.time.pauses) {
       expect(pause).toBeGreaterThanOrEqual(3000);
       expect(pause).toBeLessThan(3500);
@@ -84,7 +84,7 @@ test("Retry-After → no repetition before it, whatever the random delay", async
 test("repetitions without Retry-After → pauses that double, each spread by chance over its upper half", async () => {
   const pausesAt = async (chance: number) => {
     server.play(cut, cut, cut, fine);
-    await server.client({ random: () => chance }).readProject("p");
+    await server.client({ random: () => chance }).projects.read("p");
     return [...server.time.pauses];
   };
   expect(await pausesAt(0)).toEqual([250, 500, 1000]);
@@ -93,7 +93,7 @@ test("repetitions without Retry-After → pauses that double, each spread by cha
 
 test("a Retry-After of minutes → thrown at once with the seconds, instead of a long silence", async () => {
   server.play(refusal(429, "rate_limited", { "retry-after": "3600" }), fine);
-  await expect(server.client().readProject("p")).rejects.toMatchObject({
+  await expect(server.client().projects.read("p")).rejects.toMatchObject({
     code: "rate_limited",
     retryAfterSeconds: 3600,
   });
@@ -102,7 +102,7 @@ test("a Retry-After of minutes → thrown at once with the seconds, instead of a
 
 test.each([0, 1, 3])("retries: %i → that many repetitions, then the last refusal", async (retries) => {
   server.play(...Array.from({ length: 9 }, () => away));
-  await expect(server.client({ retries }).readProject("p")).rejects.toMatchObject({
+  await expect(server.client({ retries }).projects.read("p")).rejects.toMatchObject({
     code: "unavailable",
     requestId: "request-1",
   });

@@ -20,7 +20,7 @@ function tokens(...given: (string | null)[]) {
 test("401, and getToken has a new token → sent once more with it and the same key, without a pause", async () => {
   const { getToken } = tokens("old", "new");
   server.play(expired, { status: 201, ...fine });
-  expect(await server.client({ getToken }).createProject({ title: "a", textPrompt: "b" })).toEqual(fine.data);
+  expect(await server.client({ getToken }).projects.create({ title: "a", textPrompt: "b" })).toEqual(fine.data);
   expect([tokensSent(), server.time.pauses]).toEqual([["Bearer old", "Bearer new"], []]);
   expect(new Set(server.seen.map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
 });
@@ -32,13 +32,13 @@ test.each([
 ])("401, and %s → the service's refusal, and nothing more is sent", async (_, given, sent) => {
   server.play(expired, expired, fine);
   const refused = { code: "unauthorized", status: 401, requestId: "request-1" };
-  await expect(server.client(tokens(...given)).readProject("p")).rejects.toMatchObject(refused);
+  await expect(server.client(tokens(...given)).projects.read("p")).rejects.toMatchObject(refused);
   expect(tokensSent()).toEqual(sent);
 });
 
 test("401, then no answer with the new token → network, not no_token", async () => {
   server.play(expired, hang);
-  const late = server.client({ ...tokens("a", "b"), retries: 0 }).readProject("p");
+  const late = server.client({ ...tokens("a", "b"), retries: 0 }).projects.read("p");
   await until("the request is there", () => server.seen.length === 2);
   server.time.endLimits();
   await expect(late).rejects.toMatchObject({ code: "network" });
@@ -49,7 +49,7 @@ test.each([null, "", "a b", "a\r\nx: y"])(
   async (token) => {
     const { getToken, asked } = tokens(token);
     server.play(fine);
-    await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject({
+    await expect(server.client({ getToken }).projects.read("p")).rejects.toMatchObject({
       code: "unauthorized",
       status: null,
     });
@@ -64,7 +64,7 @@ test.each(["rejects", "throws"])("getToken always %s → no_token with its sente
   });
   server.play();
   const noToken = { code: "no_token", cause: "Error: no storage" };
-  await expect(server.client({ getToken }).readProject("p")).rejects.toMatchObject(noToken);
+  await expect(server.client({ getToken }).projects.read("p")).rejects.toMatchObject(noToken);
   expect(server.seen).toEqual([]);
   expect(getToken).toHaveBeenCalledTimes(4);
   expect(server.time.pauses).toHaveLength(3);
@@ -75,7 +75,7 @@ const asServer = { url: server.url, secretKey: "sb_secret_of_the_project", userI
 
 test("secretKey and userId → the secret key as apikey and Bearer token, and the user in Keyframe-User", async () => {
   server.play(fine);
-  await createKeyframeClient(asServer).readProject("p");
+  await createKeyframeClient(asServer).projects.read("p");
   const { secretKey: apikey } = asServer;
   const given = { apikey, authorization: `Bearer ${apikey}`, "keyframe-user": userId };
   expect(server.seen[0]?.headers).toMatchObject(given);
@@ -85,7 +85,7 @@ const userKey = `kf_${"0123456789abcdef".repeat(4)}01234567`;
 
 test("userKey → sent as Bearer token, with the publishable key if one is given", async () => {
   server.play(fine);
-  await createKeyframeClient({ url: server.url, userKey, apikey: "sb_publishable_1" }).readProject("p");
+  await createKeyframeClient({ url: server.url, userKey, apikey: "sb_publishable_1" }).projects.read("p");
   expect(server.seen[0]?.headers).toMatchObject({ authorization: `Bearer ${userKey}`, apikey: "sb_publishable_1" });
   expect(server.seen[0]?.headers).not.toHaveProperty("keyframe-user");
 });
@@ -94,7 +94,7 @@ test("getToken never answers → no_token with what to do, not a network error",
   server.play();
   const options = { requestTimeoutMs: 50, retries: 0, clock: systemClock };
   const client = server.client({ getToken: () => new Promise(() => undefined), ...options });
-  const refused = client.readProject("p");
+  const refused = client.projects.read("p");
   await expect(refused).rejects.toMatchObject({
     code: "no_token",
     message:

@@ -30,31 +30,31 @@ test("code that does not fit the contract → does not compile", () => {
   // @ts-expect-error an order is a list of identifiers
   later(() => keyframe.films.change(projectId, { projectIds: [{ projectId }] }));
   // @ts-expect-error there is no such field
-  later(() => keyframe.changeProject(projectId, { name: "a" }));
+  later(() => keyframe.projects.change(projectId, { name: "a" }));
   // @ts-expect-error a page is asked for by number
-  later(() => keyframe.listProjects({ limit: "5" }));
+  later(() => keyframe.projects.list({ limit: "5" }));
   // @ts-expect-error there is no such event
   later(() => keyframe.webhooks.create({ url: "https://a.example", eventTypes: ["project.deleted"] }));
   // @ts-expect-error a stream could not be sent twice
   later(() => keyframe.uploadReferenceImage(new ReadableStream()));
   // @ts-expect-error a read makes nothing, so it has no key
-  later(() => keyframe.readProject(projectId, { idempotencyKey: "a" }));
+  later(() => keyframe.projects.read(projectId, { idempotencyKey: "a" }));
   // @ts-expect-error a hook has no such step
   later(async () => usePrediction(projectId, "middle-frame"));
   // @ts-expect-error nothing is there before it is read
   later(async () => useProject(projectId).data.title);
   // @ts-expect-error initial data is what the hook reads
-  later(async () => useFilm(projectId, { initialData: await keyframe.readProject(projectId) }));
+  later(async () => useFilm(projectId, { initialData: await keyframe.projects.read(projectId) }));
   // @ts-expect-error the hooks' client has the same types
   later(() => useKeyframe().generate("first-frame", { projectId, durationSeconds: 5 }));
   later(async () => {
-    const { input } = await keyframe.readPrediction({ projectId, step: "video" });
+    const { input } = await keyframe.predictions.read({ projectId, step: "video" });
     return keyframe.generate("video", { projectId, ...input, seed: 7 }); // a video again
   });
 });
 
 test("answers of the client → have the contract's types", () => {
-  expectTypeOf(keyframe.createProject).returns.resolves.toEqualTypeOf<Project>();
+  expectTypeOf(keyframe.projects.create).returns.resolves.toEqualTypeOf<Project>();
   expectTypeOf(keyframe.waitFor).returns.resolves.toEqualTypeOf<Prediction>();
   expectTypeOf(mustSucceed).returns.toHaveProperty("output").toEqualTypeOf<Output>();
   expectTypeOf<ErrorCode>().toExtend<KeyframeError["code"]>();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { retryAfterSeconds } from "../../../shared/platform/retry.ts";
-import { answerExcerpt } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
+import { retryAfterSeconds } from "../../../shared/http/retry-after.ts";
+import { answerExcerpt } from "../../../supabase/functions/keyframe-deliver/send/excerpt.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

@@ -1,7 +1,7 @@
 import { createLog } from "../../../shared/platform/log.ts";
 import type { Delivery } from "../../../supabase/functions/keyframe-deliver/deliveries/database.ts";
 import { createAttempt } from "../../../supabase/functions/keyframe-deliver/send/attempt.ts";
-import { createCheckedLookup, type Resolve } from "../../../supabase/functions/keyframe-deliver/send/dial.ts";
+import { createCheckedLookup, type Resolve } from "../../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import { createPost, type PostSettings } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 
 export const SECRET = `whsec_${btoa("a".repeat(32))}`;

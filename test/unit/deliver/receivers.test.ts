@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
-import { createCheckedLookup } from "../../../supabase/functions/keyframe-deliver/send/dial.ts";
+import { createCheckedLookup } from "../../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
 import { InterimAnswers } from "../../../supabase/functions/keyframe-deliver/send/connection-stream.ts";
 import { createPost, REQUEST_TIMEOUT_MS } from "../../../supabase/functions/keyframe-deliver/send/post.ts";
 import { answer, receive } from "../../support/receiver/raw-receiver.ts";

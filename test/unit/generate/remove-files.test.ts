@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { work } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { runTask } from "../../../supabase/functions/keyframe-generate/tasks/run-task.ts";
 import { files as filesSchema } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
 import { receive } from "../../support/receiver/raw-receiver.ts";
 import * as kit from "./fixture.ts";
@@ -21,7 +21,7 @@ afterEach(() => storage.stop());
 async function run(given: { files?: unknown; storageUrl?: string; signal?: AbortSignal }) {
   const { files = FILES, storageUrl = storage.url, signal = kit.never() } = given;
   const made = kit.makeDeps({ storageUrl, database: { beginRemoval: async () => filesSchema.parse(files) } });
-  await work({ task: "remove", id: TASK, ...kit.WORK }, made.deps, signal);
+  await runTask({ task: "remove", id: TASK, ...kit.WORK }, made.deps, signal);
   return made;
 }
 

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../../local/simulator/start-simulator.ts";
 import type { ProviderPrediction } from "../../../shared/replicate/provider-prediction.ts";
-import { cancel, poll, work } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { cancel } from "../../../supabase/functions/keyframe-generate/tasks/cancel.ts";
+import { poll } from "../../../supabase/functions/keyframe-generate/tasks/poll.ts";
+import { runTask } from "../../../supabase/functions/keyframe-generate/tasks/run-task.ts";
 import type { Database } from "../../../supabase/functions/keyframe-generate/tasks/database.ts";
 import { submit } from "../../../supabase/functions/keyframe-generate/tasks/submit.ts";
 import { type PollTask, type SubmitTask, task } from "../../../supabase/functions/keyframe-generate/tasks/task.ts";
@@ -301,7 +303,7 @@ describe("a search for a prediction that has ended", () => {
     const { deps, calls } = make({ provider: answering(answer), database: { reportRun: async () => "ended" } });
     const { deadline_at: _over, ...task } = kit.submitTask({ search_attempt: 1, ...change });
     const search_since = new Date(submittedAt).toISOString();
-    await work({ ...task, task: "search", search_since }, deps, kit.never());
+    await runTask({ ...task, task: "search", search_since }, deps, kit.never());
     return calls;
   };
 

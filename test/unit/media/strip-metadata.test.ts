@@ -58,7 +58,7 @@ describe.each(PHOTO_KINDS)("a %s", (kind) => {
   });
 });
 
-/** A JPEG with something behind its start, where metadata stands. */
+/** A JPEG with these segments after SOI. */
 const jpegWith = async (...parts: (Uint8Array<ArrayBuffer> | string)[]) => {
   const plain = await drawPhoto("jpeg");
   return { plain, photo: joined(plain.slice(0, 2), ...parts, plain.slice(2)) };
@@ -133,7 +133,7 @@ test("a PNG whose color profile gets longer when it is compressed again → the 
   expect(await readPixels(result)).toEqual(await readPixels(png));
 });
 
-test("a JPEG's color profile in parts out of order → its colors are left, and no name", async () => {
+test("a JPEG's color profile in APP2 chunks out of order → its colors are left, and no name", async () => {
   const whole = profileOf("/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z");
   const plain = await drawPhoto("jpeg");
   const part = (number: number, bytes: Uint8Array<ArrayBuffer>) =>
@@ -146,7 +146,7 @@ test("a JPEG's color profile in parts out of order → its colors are left, and 
   for (const name of ["pat", "CN-0"]) expect(holds(result, name)).toBe(false);
 });
 
-test("an image with two parts of Exif → the orientation of the first", async () => {
+test("an image with two Exif segments or chunks → the orientation of the first", async () => {
   const [jpeg, png, webp] = await Promise.all([drawPhoto("jpeg"), drawPhoto("png"), drawPhoto("webp")]);
   const photos = {
     jpeg: (parts: Uint8Array<ArrayBuffer>[]) => joined(jpeg.slice(0, 2), ...parts.map(exifSegment), jpeg.slice(2)),
@@ -164,7 +164,7 @@ test("a WebP with chunks of odd length → removed together with their padding",
   expect(stripped("webp", riff(plain.slice(12, 30), webpChunk("odd ", "odd"), plain.slice(30)))).toEqual(plain);
 });
 
-test("a simple WebP, which may not have Exif, with Exif → only the image, upright", async () => {
+test("a WebP in the simple format, which may not have Exif, with Exif → only the image, upright", async () => {
   const extended = await drawPhoto("webp");
   const picture = extended.slice(Buffer.from(extended).indexOf("VP8 "));
   expect(read("webp", riff(picture, webpChunk("EXIF", exif(6))))).toEqual({ bytes: riff(picture), orientation: 1 });
@@ -172,7 +172,7 @@ test("a simple WebP, which may not have Exif, with Exif → only the image, upri
 
 test("a JPEG with metadata after its scan, and bytes between its segments → none of them is left", async () => {
   const plain = await drawPhoto("jpeg");
-  const [start, end] = [plain.slice(0, 20), plain.slice(20)]; // behind JFIF
+  const [start, end] = [plain.slice(0, 20), plain.slice(20)]; // after JFIF
   const late = [PLACE, segment(0xfe, PLACE), PLACE, exifSegment(exif(6))];
   const photo = joined(
     start,
@@ -189,7 +189,7 @@ test("a JPEG with metadata after its scan, and bytes between its segments → no
   expect((await readPixels(result)).data).toEqual((await readPixels(plain)).data);
 });
 
-test("a PNG with more frames, as animations have → only its image", async () => {
+test("an animated PNG → only its static image", async () => {
   const plain = await drawPhoto("png");
   const control = pngChunk("fcTL", new Uint8Array(26));
   const frames = [pngChunk("acTL", new Uint8Array(8)), control, plain.slice(33, -12), control, pngChunk("fdAT", PLACE)];
@@ -207,11 +207,11 @@ describe("Exif that cannot be read", () => {
     ["of 25 bytes", exif(6).slice(0, 25)],
     ["neither of the two byte orders", changed(0, 0x4d, 0x49)],
     ["another number than 42", changed(3, 43)],
-    ["its directory far behind the end", changed(4, 0xff, 0xff, 0xff, 0xff)],
-    ["its directory at the last byte", changed(4, 0, 0, 0, exif(6).length - 1)],
-    ["65,535 entries", joined(exif(6).slice(0, 8), new Uint8Array([0xff, 0xff]), new Uint8Array(61))],
+    ["its IFD far after the end", changed(4, 0xff, 0xff, 0xff, 0xff)],
+    ["its IFD at the last byte", changed(4, 0, 0, 0, exif(6).length - 1)],
+    ["an IFD of 65,535 entries", joined(exif(6).slice(0, 8), new Uint8Array([0xff, 0xff]), new Uint8Array(61))],
     ["no orientation", changed(23, 0x13)],
-    ["an orientation that is a text", changed(25, 2)],
+    ["an orientation of type ASCII", changed(25, 2)],
     ["two orientations", changed(29, 2)],
     ["orientation 0", exif(0)],
     ["orientation 9", exif(9)],
@@ -307,18 +307,18 @@ describe("damaged images", () => {
   test.each<[string, PhotoKind, (plain: Uint8Array<ArrayBuffer>) => Uint8Array]>([
     ["a segment longer than the file", "jpeg", (it) => joined(it.slice(0, -2), bytes(0xff, 0xfe, 0xff, 0xff), PLACE)],
     ["a segment of length 1", "jpeg", (it) => beforeEnd(it, 0xff, 0xe1, 0, 1)],
-    ["a segment cut within its length", "jpeg", (it) => joined(it.slice(0, -2), bytes(0xff, 0xe1, 0))],
-    ["another image instead of its end", "jpeg", (it) => joined(it.slice(0, -2), it, new Uint8Array(0xffff))],
-    ["a frame header too short for its size", "jpeg", (it) => insertedAt(it, [0xff, 0xc0], 2, bytes(0, 2))],
-    ["its size in what is removed", "jpeg", (it) => insertedAt(it, [0xff, 0xc0], 0, bytes(0xff, 0xfe, 0, 19))],
-    ["cut off in its picture", "jpeg", (it) => it.slice(0, -20)],
-    ["cut in its end", "jpeg", (it) => it.slice(0, -1)],
-    ["a marker that no decoder knows", "jpeg", (it) => beforeEnd(it, 0xff, 0x02, 0, 2)],
+    ["a segment cut off in its length", "jpeg", (it) => joined(it.slice(0, -2), bytes(0xff, 0xe1, 0))],
+    ["another image instead of EOI", "jpeg", (it) => joined(it.slice(0, -2), it, new Uint8Array(0xffff))],
+    ["an SOF too short for its size", "jpeg", (it) => insertedAt(it, [0xff, 0xc0], 2, bytes(0, 2))],
+    ["its SOF in a comment", "jpeg", (it) => insertedAt(it, [0xff, 0xc0], 0, bytes(0xff, 0xfe, 0, 19))],
+    ["cut off in its scan", "jpeg", (it) => it.slice(0, -20)],
+    ["cut off in EOI", "jpeg", (it) => it.slice(0, -1)],
+    ["a reserved marker", "jpeg", (it) => beforeEnd(it, 0xff, 0x02, 0, 2)],
     ["a chunk too long", "png", (it) => joined(it.slice(0, 33), bytes(255, 255, 255, 255), "tEXt", it.slice(33))],
-    ["a checksum behind the end", "png", (it) => joined(it.slice(0, 33), cutChunk)],
-    ["cut in the middle of its picture", "png", (it) => it.slice(0, 90)],
-    ["without its end", "png", (it) => it.slice(0, -12)],
-    ["cut in its end", "png", (it) => it.slice(0, -1)],
+    ["a CRC after the end of the file", "png", (it) => joined(it.slice(0, 33), cutChunk)],
+    ["cut off in its IDAT", "png", (it) => it.slice(0, 90)],
+    ["without IEND", "png", (it) => it.slice(0, -12)],
+    ["cut off in IEND", "png", (it) => it.slice(0, -1)],
     ["a chunk longer than RIFF", "webp", (it) => riff(it.slice(12), tooLong)],
     ["RIFF longer than the file", "webp", (it) => it.slice(0, -1)],
   ])("a damaged image, %s (%s) → refused", async (_what, kind, damage) => {
@@ -419,8 +419,8 @@ describe("2 MiB of the smallest parts", () => {
 
   test.each<[string, number[]]>([
     ["APP1", [0xff, 0xe1, 0, 2]],
-    ["a table, then a comment", [0xff, 0xdb, 0, 2, 0xff, 0xfe, 0, 2]],
-    ["scans", [0xff, 0xda, 0, 2]],
+    ["DQT, then COM", [0xff, 0xdb, 0, 2, 0xff, 0xfe, 0, 2]],
+    ["SOS", [0xff, 0xda, 0, 2]],
     ["fill bytes", [0xff]],
     ["nothing", [0]],
   ])("2 MiB of a JPEG's smallest parts, %s → finishes", (_what, unit) => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DatabaseError } from "../../../shared/platform/call-database.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createSettingsCheck, type Way, WrongSetting } from "../../../worker/check-settings.ts";
+import { createSettingsCheck, type Connection, WrongSetting } from "../../../worker/check-settings.ts";
 
 // Processes with wrong settings: test/faults/worker-process-start.test.ts. Here is what they cannot be brought to.
 const ADDRESS = "https://ref.supabase.co";
@@ -10,12 +10,12 @@ const fail = (status: number | null, code: string, cause?: string) => {
   throw new DatabaseError("describe_database", status, code, cause);
 };
 
-/** A check of ways that answer so, in turn and the last for good; the signal aborts at the tenth pause. */
-function checkOf(...answers: [Way["setting"], ...(() => object)[]][]) {
+/** A check of connections that answer so, in turn and the last for good; the signal aborts at the tenth pause. */
+function checkOf(...answers: [Connection["setting"], ...(() => object)[]][]) {
   const lines: Record<string, unknown>[] = [];
   const end = new AbortController();
   const pauses: number[] = [];
-  const ways = answers.map(([setting, ...turns]) => ({
+  const connections = answers.map(([setting, ...turns]) => ({
     setting,
     call: async () => (turns.length > 1 ? turns.shift() : turns[0])?.(),
   }));
@@ -23,7 +23,7 @@ function checkOf(...answers: [Way["setting"], ...(() => object)[]][]) {
     if (pauses.push(ms) === 10) end.abort();
   };
   const log = createLog({}, (line) => void lines.push(JSON.parse(line)));
-  return { ...createSettingsCheck(ways, ADDRESS, log, wait), lines, signal: end.signal, pauses };
+  return { ...createSettingsCheck(connections, ADDRESS, log, wait), lines, signal: end.signal, pauses };
 }
 
 test.each<[string, () => object, RegExp]>([

@@ -4,9 +4,12 @@ import { createAlarm } from "../../../shared/platform/clock.ts";
 import { COMMON_LIMITS as L, type WorkerLimits } from "../../../shared/worker/limits.ts";
 import { type ClaimRequest, createWorker } from "../../../shared/worker/worker.ts";
 import { TIMEOUT_MS } from "../../../shared/platform/call-database.ts";
-import { DATABASE_TIMEOUT_MS, DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/deliveries/work.ts";
+import {
+  DATABASE_TIMEOUT_MS,
+  DELIVER_LIMITS,
+} from "../../../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
 import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
-import { GENERATE_LIMITS } from "../../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { GENERATE_LIMITS } from "../../../supabase/functions/keyframe-generate/tasks/run-task.ts";
 import { makeClock } from "../../support/worker-clock.ts";
 
 const REQUEST_MS = 15_000;

@@ -8,7 +8,7 @@ export async function POST(request: Request): Promise<Response> {
   const keyframe = await keyframeOfRequest();
   try {
     const { filmId } = await keyframe.films.create({ title });
-    const { projectId } = await keyframe.createProject({ title: "Shot 1", textPrompt, filmId });
+    const { projectId } = await keyframe.projects.create({ title: "Shot 1", textPrompt, filmId });
     await keyframe.generate("first-frame", { projectId });
     return new Response(null, { status: 303, headers: { location: `/films/${filmId}` } });
   } catch (error) {

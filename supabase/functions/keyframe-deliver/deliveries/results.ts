@@ -12,6 +12,16 @@ const RECORD_WITHIN_MS = 60_000;
 /** A result to record at `from` or later. It is dropped at `until`. One that the database has refused is recorded by itself. */
 type Recording = { result: AttemptResult; from: number; until: number; isAlone: boolean };
 
+/** The results that one call carries, and what to do after it. `unrecorded`: the ids of deliveries whose rows were locked. */
+export type Batch = {
+  results: AttemptResult[];
+  onRecorded(unrecorded: string[]): void;
+  onFailed(error: unknown): void;
+};
+
+/** For a call that only claims. */
+export const NO_BATCH: Batch = { results: [], onRecorded: () => undefined, onFailed: () => undefined };
+
 /** Keeps the results of requests until the database has recorded them. */
 export function createResults(now: () => number, log: Log) {
   let results: Recording[] = [];
@@ -41,32 +51,29 @@ export function createResults(now: () => number, log: Log) {
     /** Whether the next call must carry a single result. */
     goesAlone: () => ready().some(({ isAlone }) => isAlone || isOneByOne),
 
-    /** For a call that only claims. */
-    giveNone: () => ({ given: [], recorded: () => undefined, failed: () => undefined }),
-
-    /** The results for a call, and what to do after it. Without an answer they are sent again. */
-    give() {
+    /** The results for the next call. Without an answer they are sent again. */
+    nextBatch(): Batch {
       const all = ready();
       const alone = all.find(({ isAlone }) => isAlone) ?? (isOneByOne ? all[0] : undefined);
-      const given = alone ? [alone] : all;
-      const take = () => {
-        results = results.filter((each) => !given.includes(each));
+      const batch = alone ? [alone] : all;
+      const removeBatch = () => {
+        results = results.filter((each) => !batch.includes(each));
       };
       return {
-        given: given.map(({ result }) => result),
-        recorded(unrecorded: string[]): void {
-          take();
+        results: batch.map(({ result }) => result),
+        onRecorded(unrecorded) {
+          removeBatch();
           again(
-            given.filter(({ result }) => unrecorded.includes(result.id)),
+            batch.filter(({ result }) => unrecorded.includes(result.id)),
             "locked",
           );
           if (ready().length === 0) isOneByOne = false;
         },
-        failed(error: unknown): void {
+        onFailed(error) {
           const hasAnswer = error instanceof DatabaseError && error.code !== "";
           if (alone && hasAnswer) {
-            take();
-            again(given, error.code, true);
+            removeBatch();
+            again(batch, error.code, true);
           } else {
             isOneByOne = results.length > 0;
           }

@@ -1,12 +1,11 @@
-import { Buffer } from "node:buffer";
-import { createHmac } from "node:crypto";
 import { lookup } from "node:dns/promises";
-import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
+import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
-import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
 import type { AttemptResult, Delivery, ErrorClass } from "../deliveries/database.ts";
-import { createCheckedLookup } from "./dial.ts";
+import { createCheckedLookup } from "./checked-lookup.ts";
+import { eventHeaders } from "./event-headers.ts";
+import { keptExcerpt } from "./excerpt.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 
 type AttemptSettings = {
@@ -65,29 +64,7 @@ function notSent(error: ErrorClass): Posted {
   return { statusCode: null, error, excerpt: null, retryAfter: undefined };
 }
 
-const REPEATS_SIGNATURE = "Not kept: the answer repeats the signature of the request.";
-
-/** This many equal characters in a row are not a coincidence; fewer are useless to an attacker. */
-const REPEATED = 8;
-
-const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "");
-
-/**
- * A receiver that echoes the request by mistake must not leave a valid signature in the row: the owner's session can read it. Whatever
- * stands between its characters, such as escapes and line breaks, is ignored. A signature encoded again, in hex or base64, is not found.
- */
-function keptExcerpt(excerpt: string | null, header: string): string | null {
-  const text = lettersAndDigits(excerpt ?? "");
-  const repeats = header.split(" ").some((versioned) => {
-    const signature = lettersAndDigits(versioned.slice("v1,".length));
-    for (let at = 0; at + REPEATED <= signature.length; at++)
-      if (text.includes(signature.slice(at, at + REPEATED))) return true;
-    return false;
-  });
-  return repeats ? REPEATS_SIGNATURE : excerpt;
-}
-
-/** The entry to the code that sends requests. create-worker.ts loads it in the first claim, because undici is slow to load. */
+/** The entry to the code that sends requests. deliver-worker.ts loads it in the first claim, because undici is slow to load. */
 export function createSender(allowLocal: boolean, log: Log, now: () => number): ReturnType<typeof createAttempt> {
   const checked = createCheckedLookup((name) => lookup(name, { all: true }), { allowLocal });
   return createAttempt({
@@ -97,22 +74,4 @@ export function createSender(allowLocal: boolean, log: Log, now: () => number): 
     elapsed: () => performance.now(),
     log,
   });
-}
-
-/**
- * The headers of one attempt, as in Standard Webhooks. Every valid secret signs, so a receiver with the old or the new one can verify.
- * Throws when there is no secret or one is not base64: nothing is sent unsigned.
- */
-export function eventHeaders(secrets: string[], eventId: string, now: Date, body: string): Record<string, string> {
-  if (secrets.length === 0) throw new Error("The endpoint has no signing secret.");
-  const headers = requestHeaders(eventId, now);
-  const text = `${eventId}.${headers["webhook-timestamp"]}.${body}`;
-  return { ...headers, "webhook-signature": secrets.map((secret) => sign(secret, text)).join(" ") };
-}
-
-/** Throws unless the secret is base64. */
-function sign(secret: string, text: string): string {
-  const encoded = secret.replace(/^whsec_/, "");
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) throw new Error("The secret is not base64.");
-  return `v1,${createHmac("sha256", Buffer.from(encoded, "base64")).update(text).digest("base64")}`;
 }

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
-import { SendError } from "./dial.ts";
+import { SendError } from "./send-error.ts";
 
 /** Each connection has a buffer of this size; most responses are smaller. */
 const READ_BYTES = 4 * 1024;

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { pause } from "../../../../shared/platform/retry.ts";
-import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
-import type { ErrorClass } from "../deliveries/database.ts";
+import type { CheckedLookup } from "./checked-lookup.ts";
+import { SendError } from "./send-error.ts";
 
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: CheckedLookup; ca?: string };
@@ -85,44 +85,4 @@ async function connectFirst(addresses: string[], port: number, signal: AbortSign
     return attempt;
   });
   return await Promise.any(attempts);
-}
-
-/** A failure whose class is known where it is thrown. */
-export class SendError extends Error {
-  constructor(
-    readonly errorClass: ErrorClass,
-    message: string,
-  ) {
-    super(message);
-    this.name = "SendError";
-  }
-}
-
-/** The class of an error that ended a request before a response began. */
-export function classifyError(error: unknown): ErrorClass {
-  if (error instanceof SendError) return error.errorClass;
-  const code = error instanceof Error && "code" in error ? error.code : "";
-  return code === "UND_ERR_HEADERS_OVERFLOW" ? "too_large" : "connection";
-}
-
-/** All A and AAAA addresses of a name. Rejects or returns none when there are none. */
-export type Resolve = (hostname: string) => Promise<{ address: string }[]>;
-
-/** The addresses to connect to, at least one. Throws SendError. */
-type CheckedLookup = (hostname: string) => Promise<string[]>;
-
-/**
- * The connection uses the returned addresses, so nothing can change after the check. One forbidden address among several refuses the name.
- * Not called for IP addresses, which checkUrl checks.
- */
-export function createCheckedLookup(resolve: Resolve, rules: AddressRules): CheckedLookup {
-  return async (hostname) => {
-    const found = await resolve(hostname).catch(() => []);
-    if (found.length === 0) throw new SendError("dns", "The host name does not resolve.");
-    for (const { address } of found) {
-      const reason = checkAddress(address, rules);
-      if (reason !== null) throw new SendError("address", reason);
-    }
-    return found.map(({ address }) => address);
-  };
 }

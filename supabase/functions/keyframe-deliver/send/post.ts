@@ -2,14 +2,14 @@ import { Buffer } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import type { ErrorClass } from "../deliveries/database.ts";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
-import { classifyError, SendError } from "./dial.ts";
+import { answerExcerpt, EXCERPT_BYTES } from "./excerpt.ts";
+import { classifyError, SendError } from "./send-error.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */
 export const REQUEST_TIMEOUT_MS = 15_000;
 
 /** How much of a response is read before its connection is closed. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-const EXCERPT_BYTES = 1024;
 
 /**
  * The result of a request. Without a response, statusCode and excerpt are null. `error` is null for a 2xx, even if its body ended early.
@@ -90,16 +90,4 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
 function classifyStatus(status: number): ErrorClass | null {
   if (status >= 200 && status < 300) return null;
   return status >= 300 && status < 400 ? "redirect" : "http_status";
-}
-
-/**
- * The beginning of a response as text that a row can store: valid UTF-8 of at most 1 KiB, whole characters, without NUL, which Postgres
- * refuses. Bytes that are not UTF-8 become U+FFFD.
- */
-export function answerExcerpt(bytes: Uint8Array): string {
-  // In stream mode a character that is cut at the end is omitted, not replaced.
-  const decoded = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true });
-  const text = decoded.replaceAll("\0", "");
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EXCERPT_BYTES));
-  return text.slice(0, read);
 }

@@ -3,13 +3,8 @@ import type { FailureCode } from "../../../../shared/contract/predictions.ts";
 import { createBodyReader } from "../../../../shared/http/read-body.ts";
 import { jsonText } from "../../../../shared/platform/json-text.ts";
 import { redactedLine } from "../../../../shared/platform/log.ts";
-import { retryAfterSeconds } from "../../../../shared/platform/retry.ts";
-import {
-  contentRejected,
-  isAboutMoney,
-  readFailure,
-  type Stage,
-} from "../../../../shared/replicate/provider-prediction.ts";
+import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
+import { contentRejected, isAboutMoney, readFailure, type Stage } from "../../../../shared/replicate/run-failure.ts";
 
 /**
  * A failed call of the provider. `status` is null without a complete answer: the call may have had its effect.
@@ -34,7 +29,7 @@ const problem = z.object({ detail: z.unknown(), title: z.unknown(), retry_after:
 
 const BODY = { maxBytes: 64 * 1024, maxMs: 20_000 };
 const readBody = createBodyReader({ maxTotalBytes: Number.POSITIVE_INFINITY }); // bounded by the worker's capacity
-const LONGEST_WAIT_SECONDS = 3600;
+const MAX_WAIT_SECONDS = 3600;
 
 /** Reads an error response. Never throws, even when the body cannot be read. */
 export async function readRefusal(response: Response, now: number): Promise<ProviderError> {
@@ -43,7 +38,7 @@ export async function readRefusal(response: Response, now: number): Promise<Prov
   const wait = retryAfterSeconds(retry_after, now) ?? retryAfterSeconds(response.headers.get("retry-after"), now);
   return new ProviderError(response.status, {
     explanation: redactedLine(detail ?? title),
-    retryAfterSeconds: wait === null ? null : Math.min(wait, LONGEST_WAIT_SECONDS),
+    retryAfterSeconds: wait === null ? null : Math.min(wait, MAX_WAIT_SECONDS),
   });
 }
 

@@ -1,6 +1,6 @@
 import type Replicate from "replicate";
 import { z } from "zod";
-import { fetchOnce } from "../../../../shared/platform/retry.ts";
+import { fetchOnce } from "../../../../shared/platform/fetch-once.ts";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 import { ProviderError, readRefusal } from "./provider-error.ts";
 

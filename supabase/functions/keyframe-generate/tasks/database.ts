@@ -1,12 +1,13 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { Log } from "../../../../shared/platform/log.ts";
-import { type Found, type ProviderPrediction, reportRun } from "../../../../shared/replicate/provider-prediction.ts";
+import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
+import { type Found, reportRun } from "../../../../shared/replicate/report-run.ts";
 import type { OutputSource } from "../files/open-output.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 import type { Provider } from "../provider/provider.ts";
 import type { Reason, RetryReason } from "../provider/provider-error.ts";
-import { files, type PredictionTask, type SubmitTask, submit, type Work } from "./task.ts";
+import { files, type PredictionTask, type SubmitTask, submit, type Lease } from "./task.ts";
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
@@ -19,35 +20,37 @@ type RetryDetails = { retryAfterSeconds?: number | null; run?: "none" | "possibl
  * retries while rows are locked. `pollSeconds`: the interval of polls; null for the database's default, which assumes callbacks.
  */
 export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {
-  const lease = ({ work_id, lease_token }: Work) => ({ work_id, lease_token });
-  const prediction = (task: PredictionTask) => ({ ...lease(task), prediction_id: task.id });
+  const leaseOf = ({ work_id, lease_token }: Lease) => ({ work_id, lease_token });
+  const prediction = (task: PredictionTask) => ({ ...leaseOf(task), prediction_id: task.id });
   return {
     /** Records a submit before it is sent. Null: there is nothing to submit any more. */
-    async beginSubmit(task: Work): Promise<SubmitTask | null> {
-      const begun = submit.nullable().parse(await callOnce("begin_submit", lease(task)));
-      return begun && { ...begun, ...lease(task), task: "submit" };
+    async beginSubmit(task: Lease): Promise<SubmitTask | null> {
+      const begun = submit.nullable().parse(await callOnce("begin_submit", leaseOf(task)));
+      return begun && { ...begun, ...leaseOf(task), task: "submit" };
     },
     /**
-     * `work`: the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was
+     * `lease`: of the submit, poll or cancel whose result this is, which is done with it or polls later. `found` is set for a run that was
      * found in the provider's list.
      */
-    reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, work: Work | null, found?: Found) =>
+    reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, lease: Lease | null, found?: Found) =>
       reportRun(call, run, {
-        ...{ prediction_id: of.id, attempt: of.attempt, ...found },
-        ...(work && { ...lease(work), poll_seconds: pollSeconds }),
+        prediction_id: of.id,
+        attempt: of.attempt,
+        ...found,
+        ...(lease && { ...leaseOf(lease), poll_seconds: pollSeconds }),
       }),
     /** `is_unknown`: the provider no longer has the run. Otherwise canceling is retried later. */
-    async recordRunNotCanceled(task: Work, is_unknown: boolean): Promise<void> {
-      await call("record_run_not_canceled", { ...lease(task), is_unknown });
+    async recordRunNotCanceled(task: Lease, is_unknown: boolean): Promise<void> {
+      await call("record_run_not_canceled", { ...leaseOf(task), is_unknown });
     },
     /** The next files of the task's owner; null: there are none. */
-    beginRemoval: async (task: Work) => files.nullable().parse(await callOnce("begin_removal", lease(task))),
+    beginRemoval: async (task: Lease) => files.nullable().parse(await callOnce("begin_removal", leaseOf(task))),
     /** `refused` are the task's files that Storage did not remove; they are retried later. */
-    async recordFilesRemoved(task: Work, refused: StoredFile[]): Promise<void> {
-      await call("record_files_removed", { ...lease(task), refused });
+    async recordFilesRemoved(task: Lease, refused: StoredFile[]): Promise<void> {
+      await call("record_files_removed", { ...leaseOf(task), refused });
     },
     /**
-     * Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `work`: the search that has ended. Returns
+     * Of the submits from first to last; `is_unproven`: a run in the list may be one of them. `lease`: of the search that has ended. Returns
      * whether the submit after the last is still to be sent.
      */
     async recordSearchEnded(
@@ -55,23 +58,23 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       first_attempt: number,
       last_attempt: number,
       is_unproven: boolean,
-      work: Work | null,
+      lease: Lease | null,
     ): Promise<boolean> {
       const ended = { prediction_id, first_attempt, last_attempt, is_unproven };
-      return z.boolean().parse(await call("record_search_ended", { ...ended, ...(work && lease(work)) }));
+      return z.boolean().parse(await call("record_search_ended", { ...ended, ...(lease && leaseOf(lease)) }));
     },
-    async expire(task: Work): Promise<void> {
-      await callOnce("expire_prediction", lease(task));
+    async expire(task: Lease): Promise<void> {
+      await callOnce("expire_prediction", leaseOf(task));
     },
-    async admit(task: Work): Promise<void> {
-      await callOnce("admit_predictions", lease(task));
+    async admit(task: Lease): Promise<void> {
+      await callOnce("admit_predictions", leaseOf(task));
     },
     /** Work of any kind that could not be done: it is retried later. The prediction stays as it is. */
-    async retryWork(task: Work, code: string): Promise<void> {
-      await callOnce("retry_work", { ...lease(task), code });
+    async retryWork(task: Lease, code: string): Promise<void> {
+      await callOnce("retry_work", { ...leaseOf(task), code });
     },
     complete: async (task: PredictionTask, output: StoredOutput) =>
-      z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
+      z.boolean().parse(await call("complete_prediction", { ...leaseOf(task), ...output })),
     /** A submit that fails was refused or not sent, so it has no run. */
     async fail(task: PredictionTask, reason: Reason, { retryable }: { retryable: boolean }) {
       const attempt_without_run = task.task === "submit" ? task.attempt : null;

@@ -1,5 +1,5 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
-import type { Found } from "../../../../shared/replicate/provider-prediction.ts";
+import type { Found } from "../../../../shared/replicate/report-run.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { Deps } from "./database.ts";
 import type { SearchingTask } from "./task.ts";

@@ -12,7 +12,7 @@ import {
 } from "../provider/provider-error.ts";
 import type { Deps } from "./database.ts";
 import { recordOrphans, SearchTooLong } from "./record-orphans.ts";
-import type { SubmitTask, Work } from "./task.ts";
+import type { Lease, SubmitTask } from "./task.ts";
 
 /** The range that the provider accepts. */
 const MIN_RUN_SECONDS = 5;
@@ -25,7 +25,7 @@ const SIGNED_FOR_SECONDS = 3600;
  * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
  * for first, and nothing here repeats a create. Throws DatabaseError.
  */
-export async function submit(leased: Work, deps: Deps, signal: AbortSignal): Promise<void> {
+export async function submit(leased: Lease, deps: Deps, signal: AbortSignal): Promise<void> {
   const task = await deps.database.beginSubmit(leased);
   if (task === null) return;
   const started = performance.now();

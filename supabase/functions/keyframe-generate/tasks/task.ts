@@ -7,9 +7,9 @@ const provider_prediction_id = providerPrediction.shape.id;
 const time = z.string().pipe(z.coerce.date());
 
 /** A row of the queue that is leased. `id`: its prediction, or its owner (remove, admit). */
-const work = { id, work_id: z.int(), lease_token: id };
+const leaseFields = { id, work_id: z.int(), lease_token: id };
 const attempt = z.int().min(1);
-const leased = { ...work, project_id: id, owner_id: id, attempt, step };
+const predictionFields = { ...leaseFields, project_id: id, owner_id: id, attempt, step };
 
 /** What begin_submit returns of a submit that is leased: what to send. */
 export const submit = z.object({
@@ -33,24 +33,24 @@ export const submit = z.object({
   has_images: z.boolean(),
   model_settings: modelSettings,
 });
-const submitTask = z.object({ task: z.literal("submit"), ...work });
+const submitTask = z.object({ task: z.literal("submit"), ...leaseFields });
 /** Of a prediction that may have ended or been deleted. */
 const searchTask = submit
   .omit({ deadline_at: true, images: true })
-  .extend({ task: z.literal("search"), ...work, search_attempt: attempt, search_since: time });
-const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id });
+  .extend({ task: z.literal("search"), ...leaseFields, search_attempt: attempt, search_since: time });
+const pollTask = z.object({ task: z.literal("poll"), ...predictionFields, provider_prediction_id });
 const storeTask = z.object({
   task: z.literal("store"),
-  ...leased,
+  ...predictionFields,
   provider_output_url: z.string(),
   /** The code of the last failure of this task; null without one. */
   last_error: z.string().nullable(),
 });
-const removeTask = z.object({ task: z.literal("remove"), ...work });
-const cancelTask = z.object({ task: z.literal("cancel"), ...work, attempt, provider_prediction_id });
+const removeTask = z.object({ task: z.literal("remove"), ...leaseFields });
+const cancelTask = z.object({ task: z.literal("cancel"), ...leaseFields, attempt, provider_prediction_id });
 /** Tasks that the database does by itself. */
-const expireTask = z.object({ task: z.enum(["expire", "give_up"]), ...work });
-const admitTask = z.object({ task: z.enum(["admit", "continue"]), ...work });
+const expireTask = z.object({ task: z.enum(["expire", "give_up"]), ...leaseFields });
+const admitTask = z.object({ task: z.enum(["admit", "continue"]), ...leaseFields });
 
 /** A task from claim_tasks. */
 export const task = z.discriminatedUnion("task", [
@@ -73,9 +73,9 @@ export function identify({ task, id }: { task: string; id: string }): Record<str
 }
 
 /** A submit that has begun. */
-export type SubmitTask = z.infer<typeof submit> & Work & { task: "submit" };
-/** A leased row of the queue. */
-export type Work = { work_id: number; lease_token: string };
+export type SubmitTask = z.infer<typeof submit> & Lease & { task: "submit" };
+/** The lease of a row of the queue. */
+export type Lease = { work_id: number; lease_token: string };
 export type SearchTask = z.infer<typeof searchTask>;
 /** A task that searches for the provider runs of unanswered submits. */
 export type SearchingTask = SubmitTask | SearchTask;

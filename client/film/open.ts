@@ -1,7 +1,7 @@
 import type * as media from "mediabunny";
-import { detectMedia, SIGNATURE_BYTES, type Size } from "../shared/media/media.ts";
-import { createVideoReader } from "../shared/media/video-reader.ts";
-import { chooseTracks, openInput } from "./film-fragments.ts";
+import { detectMedia, SIGNATURE_BYTES, type Size } from "../../shared/media/media.ts";
+import { createVideoReader } from "../../shared/media/video-reader.ts";
+import { chooseTracks, openInput } from "./fragments.ts";
 
 /** A video with the tracks, size and colors that players choose and that the service has stored. */
 export type OpenVideo = {

@@ -5,7 +5,7 @@ import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/limi
 import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 import type { AttemptResult, Delivery, Exchange } from "./database.ts";
 import { createLeased } from "./leased.ts";
-import { createResults } from "./results.ts";
+import { type Batch, createResults, NO_BATCH } from "./results.ts";
 
 /** maxOpen is what capacity_of() in SQL allows for `deliver`. workMs is longer than a request's 15 s, which post.ts limits. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
@@ -34,6 +34,9 @@ type DeliveryWorkSettings = {
   address?: string | undefined;
 };
 
+/** `heartbeatMs`: null records no heartbeat. `waitMs`: how long the call may wait for work. `callMs`: how long the last call took. */
+type Call = { heartbeatMs: number | null; callMs: number; maxRows?: number; waitMs?: number; batch?: Batch };
+
 /** What a worker of deliver does: it claims deliveries, sends them, and records the results. */
 export function createDeliveryWork({ exchange, attempt, log, clock, address }: DeliveryWorkSettings) {
   const worker_id = crypto.randomUUID();
@@ -42,7 +45,7 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
   const open = new Set<string>();
   let cursors: unknown = {};
 
-  async function work(delivery: Delivery): Promise<void> {
+  async function deliver(delivery: Delivery): Promise<void> {
     let hasFailed = true;
     open.add(delivery.id);
     try {
@@ -55,23 +58,26 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     }
   }
 
-  /** Records results, all that are ready unless others are given, and leases at most max_rows. Returns whether more is probably due. */
-  async function call(
-    max_rows: number,
-    heartbeat_ms: number | null,
-    wait_ms: number,
-    callMs: number,
-    { given, recorded, failed } = results.give(),
-  ): Promise<boolean> {
+  /** Records a batch of results and leases at most maxRows. Returns whether more is probably due. */
+  async function call({ heartbeatMs, callMs, maxRows = 0, waitMs = 0, batch = results.nextBatch() }: Call) {
     const calledAt = clock.now();
-    const args = { results: given, returned: leased.drainReturned(), worker_id, max_rows, max_bytes: MAX_BYTES };
-    const report = { callMs: Math.round(callMs), isProcess: address !== undefined, address };
-    const answer = await exchange({ ...args, heartbeat_ms, wait_ms, report, cursors }).catch((error) => {
-      failed(error);
-      leased.returnAgain(args.returned);
+    const returned = leased.drainReturned();
+    const answer = await exchange({
+      results: batch.results,
+      returned,
+      worker_id,
+      max_rows: maxRows,
+      max_bytes: MAX_BYTES,
+      heartbeat_ms: heartbeatMs,
+      wait_ms: waitMs,
+      report: { callMs: Math.round(callMs), isProcess: address !== undefined, address },
+      cursors,
+    }).catch((error) => {
+      batch.onFailed(error);
+      leased.returnAgain(returned);
       throw error;
     });
-    recorded(answer.unrecorded);
+    batch.onRecorded(answer.unrecorded);
     cursors = answer.cursors;
     const isHere = (id: string) => open.has(id) || results.has(id);
     for (const endpoint of answer.endpoints) leased.add(endpoint, calledAt + BEGIN_WITHIN_MS, isHere);
@@ -81,7 +87,7 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
   /** Records the next result by itself. True: the database has refused it. It is tried again later, and must not delay the claim. */
   async function recordOne(heartbeatMs: number, callMs: number): Promise<boolean> {
     try {
-      await call(0, heartbeatMs, 0, callMs);
+      await call({ heartbeatMs, callMs });
       return false;
     } catch (error) {
       if (error instanceof DatabaseError && error.code !== "") return true;
@@ -94,20 +100,20 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     if (isStopping) leased.giveAllBack();
     let isRefused = false;
     while (results.goesAlone() && !isRefused) isRefused = await recordOne(heartbeatMs, callMs);
-    const given = isRefused ? results.giveNone() : results.give();
-    const more = await call(isStopping ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs, given);
+    const batch = isRefused ? NO_BATCH : results.nextBatch();
+    const more = await call({ maxRows: isStopping ? 0 : DELIVER_LIMITS.maxOpen, heartbeatMs, waitMs, callMs, batch });
     return { items: leased.begin(), more };
   }
 
   return {
-    work,
+    work: deliver,
     claim,
     results: {
       ready: results.ready,
       pending: results.pending,
       async record(callMs: number): Promise<void> {
         leased.giveAllBack();
-        await call(0, null, 0, callMs);
+        await call({ heartbeatMs: null, callMs });
       },
       next: leased.begin,
     },

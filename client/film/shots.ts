@@ -1,4 +1,4 @@
-import type { FilmWithShots, Output } from "./types.ts";
+import type { FilmWithShots, Output } from "../types.ts";
 
 /**
  * - `video_missing`: a shot has no video yet, and the message names each; or the film has no shots.

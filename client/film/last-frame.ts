@@ -1,10 +1,10 @@
 import * as media from "mediabunny";
-import type { Size } from "../shared/media/media.ts";
-import { openVideo } from "./film-open.ts";
-import { FilmError } from "./film-shots.ts";
+import type { Size } from "../../shared/media/media.ts";
+import { openVideo } from "./open.ts";
+import { FilmError } from "./shots.ts";
 
 /** The largest image that the service takes. */
-const MOST_BYTES = 10 * 1024 * 1024;
+const MAX_BYTES = 10 * 1024 * 1024;
 
 /** The last picture of a video, as a player shows it. */
 export async function readLastFrame(video: Blob): Promise<Blob> {
@@ -35,7 +35,7 @@ async function drawImage(sample: media.VideoSample, { width, height }: Size): Pr
   if (!context) return null;
   sample.draw(context, 0, 0, width, height);
   const png = await canvas.convertToBlob({ type: "image/png" });
-  return png.size <= MOST_BYTES ? png : await canvas.convertToBlob({ type: "image/jpeg", quality: 0.95 });
+  return png.size <= MAX_BYTES ? png : await canvas.convertToBlob({ type: "image/jpeg", quality: 0.95 });
 }
 
 /** Maps a position in the shown picture to the file, before rotation; the last two are the sides of the shown picture. */

@@ -1,10 +1,10 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
-import { readPixelRatio } from "../shared/media/avc-pixels.ts";
-import { readHevcPixelRatio } from "../shared/media/hevc-pixels.ts";
-import { openVideo, type OpenVideo } from "./film-open.ts";
-import { originBox } from "./film-origin.ts";
-import { FilmError, nameShot, type ShotFile, type Sink } from "./film-shots.ts";
+import { readAvcSampleAspectRatio } from "../../shared/media/avc-sps.ts";
+import { readHevcSampleAspectRatio } from "../../shared/media/hevc-sps.ts";
+import { openVideo, type OpenVideo } from "./open.ts";
+import { originBox } from "./origin.ts";
+import { FilmError, nameShot, type ShotFile, type Sink } from "./shots.ts";
 
 const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
 
@@ -83,12 +83,12 @@ export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sin
 }
 
 /** Called between two parts of the work: yields to the page after this many ms, and rejects when the signal aborts. */
-const LONGEST_WORK_MS = 10;
+const MAX_WORK_MS = 10;
 type Pause = () => Promise<void>;
 function pauses(signal: AbortSignal | undefined): Pause {
   let since = performance.now();
   return async () => {
-    if (performance.now() - since > LONGEST_WORK_MS) {
+    if (performance.now() - since > MAX_WORK_MS) {
       await nextTask();
       since = performance.now();
     }
@@ -122,7 +122,7 @@ async function hasHiddenShape({ video, size }: OpenVideo): Promise<boolean> {
   const [, kind] = /^(avc1|hvc1|hev1)/.exec(config?.codec ?? "") ?? [];
   if (!kind || size.width !== config?.codedWidth || size.height !== config.codedHeight) return false;
   const { buffer, byteOffset, byteLength } = config.description as Uint8Array; // of mediabunny
-  const read = kind === "avc1" ? readPixelRatio : readHevcPixelRatio;
+  const read = kind === "avc1" ? readAvcSampleAspectRatio : readHevcSampleAspectRatio;
   return read(new DataView(buffer, byteOffset, byteLength)) !== 1;
 }
 

@@ -1,7 +1,7 @@
 // client-zip writes a zip as a stream without compressing, which videos do not need, in 3 kB.
 import { makeZip } from "client-zip";
-import { openVideo } from "./film-open.ts";
-import { safeFileName, type ShotFile, type Sink } from "./film-shots.ts";
+import { openVideo } from "./open.ts";
+import { safeFileName, type ShotFile, type Sink } from "./shots.ts";
 
 /** A zip of the shots, with the list and the command by which ffmpeg joins them. */
 export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sink): Promise<void> {

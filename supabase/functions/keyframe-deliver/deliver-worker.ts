@@ -3,7 +3,7 @@ import type { Log } from "../../../shared/platform/log.ts";
 import { systemClock } from "../../../shared/platform/clock.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createExchange, type Exchange } from "./deliveries/database.ts";
-import { createDeliveryWork, DELIVER_LIMITS } from "./deliveries/work.ts";
+import { createDeliveryWork, DELIVER_LIMITS } from "./deliveries/delivery-work.ts";
 import type { createSender } from "./send/attempt.ts";
 
 type Settings = {
@@ -17,7 +17,7 @@ type Settings = {
 };
 
 /** A worker of `deliver`, for the edge function and for `npm run worker`. */
-export function createDeliver({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
+export function createDeliverWorker({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
   /**
    * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If it fails, the claim fails, and the
    * next one tries again.

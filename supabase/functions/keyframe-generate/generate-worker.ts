@@ -7,7 +7,7 @@ import { createProvider } from "./provider/provider.ts";
 import { createClaim } from "./tasks/claim.ts";
 import { createDatabase } from "./tasks/database.ts";
 import { identify } from "./tasks/task.ts";
-import { GENERATE_LIMITS, work } from "./tasks/work.ts";
+import { GENERATE_LIMITS, runTask } from "./tasks/run-task.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;
@@ -23,7 +23,7 @@ type Settings = {
 };
 
 /** A worker of `generate`, for the edge function and for `npm run worker`. */
-export function createGenerate({ environment, callDatabase, log, address, now = Date.now }: Settings) {
+export function createGenerateWorker({ environment, callDatabase, log, address, now = Date.now }: Settings) {
   const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
   const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
   const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
@@ -45,7 +45,7 @@ export function createGenerate({ environment, callDatabase, log, address, now = 
   return createWorker({
     claim: createClaim(callDatabase, pollSeconds, address),
     work: (task, signal) =>
-      work(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
+      runTask(task, { ...deps, database: createDatabase(callDatabase, callUntil(signal), pollSeconds) }, signal),
     identify: (task) => ({ task: task.task, ...identify(task) }),
     log,
     limits: GENERATE_LIMITS,
