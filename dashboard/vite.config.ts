@@ -40,7 +40,7 @@ export default defineConfig({
             },
             {
               name: "films",
-              test: /src[\\/](elements|project-page|projects|prompts|queries|step-settings|takes)[\\/]/,
+              test: /src[\\/](elements|projects|prompts|queries|step-settings|takes)[\\/]/,
               minShareCount: 2,
             },
             { name: "webhooks", test: /src[\\/]webhooks[\\/]/, minShareCount: 2 },

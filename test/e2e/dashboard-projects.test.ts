@@ -25,7 +25,7 @@ test("a search among more projects than one answer covers → continues by itsel
   await search.fill("lighthouse");
   await page.getByText("No title of your newest projects contains “lighthouse”.").waitFor();
   await expectGoodLooks(page);
-  await page.getByRole("button", { name: "Search on" }).click();
+  await page.getByRole("button", { name: "Keep searching" }).click();
   await page.getByRole("link", { name: "Lighthouse", exact: true }).waitFor();
   expect(await page.getByText("No project found").count()).toBe(0);
 });

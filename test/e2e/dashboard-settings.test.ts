@@ -246,7 +246,7 @@ test("“Start at the first frame” is removed → references replace frames, a
   await card.locator("input[type=file]").setInputFiles(photoFile(person.email));
   await card.getByRole("button", { name: "Remove reference image" }).waitFor();
   await card.getByLabel("Model").selectOption("pixverse/pixverse-v6");
-  await card.getByText("PixVerse V6 takes no reference images.").waitFor();
+  await card.getByText("PixVerse V6 accepts no reference images.").waitFor();
   await expectGoodLooks(page);
   await card.getByLabel("Model").selectOption("bytedance/seedance-2.0");
   await runStep(page, "Video");
@@ -359,7 +359,7 @@ test("a character and a place in the cast → a frame has them; one of them chan
   await inputOf(about, "Elements").getByText("Anna, The pier").waitFor();
   await about.getByRole("button", { name: "Use these inputs" }).click();
   await card.getByRole("button", { name: /^Settings/ }).click();
-  await card.getByText("As in that take: Anna, The pier.").waitFor();
+  await card.getByText("Elements of the reused take: Anna, The pier.").waitFor();
   const again = async () => {
     const before = (await keyframe.projects.read(projectId)).predictions["first-frame"]?.predictionId;
     await card.getByRole("button", { name: /^Generate again:/ }).click();
@@ -375,7 +375,7 @@ test("a character and a place in the cast → a frame has them; one of them chan
   expect((await again())?.prompt).toBe(now);
 
   await card.getByText("With The pier, Anna").waitFor();
-  await page.getByLabel("Cast").selectOption("Only by @name");
+  await page.getByLabel("Cast").selectOption("Only @mentioned");
   await until("the choice", async () => (await keyframe.projects.read(projectId)).elementIds?.length === 0);
   watch.allow(/status of 400/);
   await card.getByLabel("Prompt for this step").fill("@Bob waits");

@@ -197,7 +197,7 @@ test("a film whose frames were made again → each row shows what its video was 
   const { page } = await visit({ session });
   const row = (title: string) => page.getByRole("listitem").filter({ hasText: title });
   const starts = (title: string) => row(title).getByRole("img", { name: `First frame of ${title}` });
-  const noJoin = row("Open sea").getByText("It does not start where shot 1 ends.");
+  const noJoin = row("Open sea").getByText("The video does not start where shot 1 ends.");
   await page.goto(`/#/films/${filmId}`);
   await untilShows(starts("The boat leaves"), first);
   await untilShows(row("The boat leaves").getByRole("img", { name: "Last frame of The boat leaves" }), last);
@@ -221,7 +221,7 @@ test("a film whose frames were made again → each row shows what its video was 
   await page.getByRole("status").getByText("Open sea is shot 1 of 2.").waitFor({ state: "attached" });
   await untilShows(starts("Open sea"), last);
   await untilShows(starts("The boat leaves"), otherFirst);
-  expect(await page.getByText("It does not start where").count()).toBe(0); // nothing is before it
+  expect(await page.getByText("The video does not start where").count()).toBe(0); // nothing is before it
 
   await page.goto("/#/projects");
   const card = (title: string) => page.getByRole("article").filter({ hasText: title });
@@ -435,7 +435,7 @@ test("a shot becomes dearer while a film's price is shown → nothing is started
   const dearer = { video: { durationSeconds: 10 } };
   await keyframe.projects.change(first, { plan: dearer });
   await form.getByRole("button", { name: "Generate 1 video" }).click();
-  await form.getByText("The price has changed. Close this window and open it again.").waitFor();
+  await form.getByText("The price has changed. Close this dialog and open it again.").waitFor();
   await expectGoodLooks(page);
   expect(shots[0]?.atMostMicros).not.toBe((await keyframe.films.estimate(filmId, "video")).shots[0]?.atMostMicros);
   expect((await keyframe.projects.read(first)).predictions.video).toBeNull();
@@ -486,7 +486,7 @@ test("a film generates what is missing → shows the price and what the budget l
   await steps("Three").getByText("The sea was too rough.").waitFor();
   await expectGoodLooks(page);
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
-  const canceling = page.getByRole("dialog", { name: "Cancel what is under way?" });
+  const canceling = page.getByRole("dialog", { name: "Cancel what is running?" });
   await canceling
     .getByText(/^If you cancel, the provider may still charge for what has begun, up to \$0\.07\.$/)
     .waitFor();

@@ -211,7 +211,7 @@ test("a frame fails and a video is canceled → both earlier takes stay, marked 
   await video.getByText("Ready, but the latest attempt was canceled").waitFor();
   await video.getByText("Earlier video").waitFor();
   await untilShows(video.getByRole("img", { name: "First frame of this video" }), frame);
-  await video.getByText("Shown video made from").waitFor();
+  await video.getByText("The video shown was made from").waitFor();
   expect(await video.getByText("Made from", { exact: true }).count()).toBe(0);
 
   await page.getByRole("link", { name: "Projects", exact: true }).first().click();
@@ -299,7 +299,7 @@ test("an earlier video is used, hidden, shown again → card and project follow;
   await more(frames, "Delete");
   const dialog = page.getByRole("dialog", { name: "Delete take?" });
   const undo = "You can undo it for ten seconds.";
-  await dialog.getByText(`It and its file will be deleted. ${undo} Videos made from it stay.`).waitFor();
+  await dialog.getByText(`It and its file will be deleted. ${undo} Videos made from it are kept.`).waitFor();
   await dialog.getByRole("button", { name: "Delete take" }).click();
   await frames.getByText("No takes.").waitFor();
   await expectGoodLooks(page);
@@ -450,7 +450,7 @@ test("another resolution is chosen → the old price is dimmed until the new one
   await expectGoodLooks(page);
   await page.getByRole("menuitem", { name: "This month $0.10" }).click();
   await page.getByRole("heading", { name: "This month $0.10" }).waitFor();
-  await page.getByText("You have no budget of your own.").waitFor();
+  await page.getByText("You have no personal budget.").waitFor();
   const row = (name: string) => page.getByRole("row").filter({ has: page.getByText(name, { exact: true }) });
   const today = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" }).format(new Date());
   for (const [group, name] of [
@@ -459,7 +459,7 @@ test("another resolution is chosen → the old price is dimmed until the new one
     ["Model", "Nano Banana 2"],
     ["Project", "Harbour"],
   ] as const) {
-    await page.getByRole("radiogroup", { name: "Sums by" }).getByText(group, { exact: true }).click();
+    await page.getByRole("radiogroup", { name: "Group by" }).getByText(group, { exact: true }).click();
     await row(name).waitFor();
     expect(await row(name).getByRole("cell").allTextContents()).toEqual([name, "1", "$0.10", "$0.00"]);
     expect(await row("Total").getByRole("columnheader").allTextContents()).toEqual(["Total", "1", "$0.10", "$0.00"]);
@@ -467,7 +467,7 @@ test("another resolution is chosen → the old price is dimmed until the new one
   await page.getByLabel("Month", { exact: true }).selectOption({ index: 1 });
   await page.getByText("No takes in this month.").waitFor();
   await page.getByRole("heading", { name: /\d{4} \$0\.00$/ }).waitFor();
-  expect(await page.getByText("You have no budget of your own.").count()).toBe(0); // a budget is of now
+  expect(await page.getByText("You have no personal budget.").count()).toBe(0); // a budget is of now
   await expectGoodLooks(page);
 });
 

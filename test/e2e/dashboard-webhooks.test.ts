@@ -90,7 +90,7 @@ test("an endpoint → tested and verified, rotated, sent again with both signatu
   await page.getByRole("button", { name: "Rotate secret…" }).click();
   await page.getByLabel("Overlap in hours").fill("0");
   await page
-    .getByText("All old secrets are revoked now. Your server rejects requests until it has the new one")
+    .getByText("all old secrets are revoked at once. Your server rejects requests until it has the new one")
     .waitFor();
   await page.getByLabel("Revoke every old secret now").check();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();

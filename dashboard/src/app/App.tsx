@@ -31,12 +31,7 @@ export function App({ services, link, restored }: { services: Services; link: Au
 }
 
 /** Loaded with the first message; when that fails, no message is shown. */
-const LoadedToasts = lazy(() =>
-  import("./Toasts.tsx").then(
-    ({ Component }) => ({ default: Component }),
-    () => ({ default: () => <></> }),
-  ),
-);
+const LoadedToasts = lazy(() => import("./Toasts.tsx").catch(() => ({ default: () => <></> })));
 
 function Toasts() {
   const { notifications } = useNotifications();

@@ -1,8 +1,8 @@
 import { Button } from "@mantine/core";
 import { useWindowEvent } from "@mantine/hooks";
 import { Component, type ReactNode } from "react";
-import { IconAlertTriangle } from "../ui/icons.tsx";
-import { EmptyState } from "../ui/page-parts.tsx";
+import { IconAlertTriangle } from "../ui/Icons.tsx";
+import { EmptyState } from "../ui/PageParts.tsx";
 
 /** Shows Crashed when a child throws or a lazy part fails to load. */
 export class CrashBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {

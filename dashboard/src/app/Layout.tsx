@@ -6,7 +6,7 @@ import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "re
 import type { Project } from "../../../client/index.ts";
 import { projectKey } from "../queries/query-client.ts";
 import { Brand } from "../ui/Brand.tsx";
-import { IconChartBar, IconKey, IconMovie, IconPhoto, IconUsers, IconWebhook } from "../ui/icons.tsx";
+import { IconChartBar, IconKey, IconMovie, IconPhoto, IconUsers, IconWebhook } from "../ui/Icons.tsx";
 import { CrashBoundary } from "./CrashBoundary.tsx";
 import classes from "./layout.module.css";
 import { PersonMenu } from "./PersonMenu.tsx";

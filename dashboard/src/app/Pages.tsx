@@ -1,12 +1,12 @@
 import { type ComponentType, lazy, Suspense } from "react";
 import { HashRouter, Navigate, Route, Routes } from "react-router";
-import { SignedIn, SignedOut } from "../session/guards.tsx";
-import { Missing } from "../ui/page-parts.tsx";
+import { SignedIn, SignedOut } from "../session/Guards.tsx";
+import { Missing } from "../ui/PageParts.tsx";
 import { Layout } from "./Layout.tsx";
 
-/** A page, loaded when it is first opened. */
-function page(load: () => Promise<{ Component: ComponentType }>) {
-  const Page = lazy(async () => ({ default: (await load()).Component }));
+/** A page, loaded when it is first opened: the default export of its file. */
+function page(load: () => Promise<{ default: ComponentType }>) {
+  const Page = lazy(load);
   return <Page />;
 }
 
@@ -26,7 +26,7 @@ const routes = (
       <Route element={<Layout />}>
         <Route index element={<Navigate to="/projects" replace />} />
         <Route path="/projects" element={page(() => import("../projects/ProjectsPage.tsx"))} />
-        <Route path="/projects/:projectId" element={page(() => import("../project-page/ProjectPage.tsx"))} />
+        <Route path="/projects/:projectId" element={page(() => import("../projects/ProjectPage.tsx"))} />
         <Route path="/films" element={page(() => import("../films/FilmsPage.tsx"))} />
         <Route path="/films/:filmId" element={page(() => import("../films/FilmPage.tsx"))} />
         <Route path="/elements" element={page(() => import("../elements/ElementsPage.tsx"))} />

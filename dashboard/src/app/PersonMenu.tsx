@@ -4,9 +4,9 @@ import { Link } from "react-router";
 import { useSavePlans } from "../queries/plan-edits.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
-import { IconChartBar, IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser } from "../ui/icons.tsx";
+import { IconChartBar, IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser } from "../ui/Icons.tsx";
 import { dollars, monthWords } from "../ui/money.ts";
-import { notifyError } from "../ui/notices.tsx";
+import { notifyError } from "../ui/Notices.tsx";
 import { useUsage } from "../usage/use-usage.ts";
 
 const SCHEMES = [

@@ -3,7 +3,7 @@ import { useNetwork } from "@mantine/hooks";
 import { type Query, useIsFetching, useQueryClient } from "@tanstack/react-query";
 import { KeyframeError } from "../../../client/index.ts";
 import { isPassing } from "../queries/query-client.ts";
-import { IconCloudOff } from "../ui/icons.tsx";
+import { IconCloudOff } from "../ui/Icons.tsx";
 
 /** Shown while data may be out of date. Lies over the page, so that nothing moves when it appears. */
 export function ServiceBanner() {

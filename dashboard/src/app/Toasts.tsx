@@ -1,4 +1,6 @@
 import { Notifications } from "@mantine/notifications";
 import "@mantine/notifications/styles.css";
 
-export const Component = () => <Notifications position="top-center" />;
+export default function Toasts() {
+  return <Notifications position="top-center" />;
+}

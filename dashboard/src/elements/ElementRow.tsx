@@ -1,12 +1,12 @@
 import { Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Element } from "../../../client/index.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { Frame } from "../takes/Sources.tsx";
-import { IconPencil } from "../ui/icons.tsx";
+import { IconPencil } from "../ui/Icons.tsx";
 import { type Action, ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
-import { DeleteWindow, type WindowProps } from "../ui/windows.tsx";
-import { ElementWindow, NO_PROJECT } from "./ElementWindow.tsx";
+import { DeleteDialog, type DialogProps } from "../ui/Dialogs.tsx";
+import { ElementDialog, NO_PROJECT } from "./ElementDialog.tsx";
 
 type Props = {
   element: Element;
@@ -43,7 +43,7 @@ export function ElementRow({ element, beside, actions = [], children }: Props) {
           {
             label: "Edit",
             Icon: IconPencil,
-            window: (opened) => <ElementWindow key={element.updatedAt} {...{ beside, element }} {...opened} />,
+            dialog: (opened) => <ElementDialog key={element.updatedAt} {...{ beside, element }} {...opened} />,
           },
           ...actions,
           deletion((opened) => <DeleteElement element={element} {...opened} />),
@@ -53,12 +53,13 @@ export function ElementRow({ element, beside, actions = [], children }: Props) {
   );
 }
 
-function DeleteElement({ element, ...opened }: WindowProps & { element: Element }) {
+function DeleteElement({ element, ...opened }: DialogProps & { element: Element }) {
   const { elementId: id, name: title } = element;
   const removal = useDeleteLater({ id, title, remove: (last) => last.elements.delete(id) }, opened.onClose);
   return (
-    <DeleteWindow {...opened} noun="element" removal={removal}>
-      “{title}” will be deleted, from every film. What was made with it stays. You can undo it for ten seconds.
-    </DeleteWindow>
+    <DeleteDialog {...opened} noun="element" removal={removal}>
+      “{title}” will be deleted and removed from every film. Takes made with it are kept. You can undo it for ten
+      seconds.
+    </DeleteDialog>
   );
 }

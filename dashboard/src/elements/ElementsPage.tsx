@@ -3,19 +3,19 @@ import { Fragment } from "react";
 import { Link } from "react-router";
 import { useElements, useOwnCasts } from "../queries/element-queries.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
-import { NewButton } from "../ui/buttons.tsx";
-import { IconUsers } from "../ui/icons.tsx";
-import { ListPage } from "../ui/page-parts.tsx";
-import { useWindow } from "../ui/windows.tsx";
+import { NewButton } from "../ui/Buttons.tsx";
+import { IconUsers } from "../ui/Icons.tsx";
+import { ListPage } from "../ui/PageParts.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 import { ElementRow } from "./ElementRow.tsx";
-import { ElementWindow } from "./ElementWindow.tsx";
+import { ElementDialog } from "./ElementDialog.tsx";
 
-export function Component() {
+export default function ElementsPage() {
   const elements = useElements();
   const isAny = (elements.data?.length ?? 0) > 0;
   const { data: films } = useFilmChoice(isAny);
   const { data: shots } = useOwnCasts(isAny);
-  const creating = useWindow();
+  const creating = useDialog();
   const usesOf = (id: string): Use[] => [
     ...(films ?? []).flatMap(({ filmId, title, elementIds }) =>
       elementIds.includes(id) ? { to: `/films/${filmId}`, title } : [],
@@ -43,22 +43,22 @@ export function Component() {
         {elements.data?.map((element) => (
           <Card component="li" key={element.elementId} withBorder padding="sm" style={{ overflow: "visible" }}>
             <ElementRow element={element} beside={[]}>
-              {films && shots && <Uses of={usesOf(element.elementId)} />}
+              {films && shots && <Uses uses={usesOf(element.elementId)} />}
             </ElementRow>
           </Card>
         ))}
       </Stack>
-      <ElementWindow element={null} beside={[]} {...creating.window} />
+      <ElementDialog element={null} beside={[]} {...creating.dialog} />
     </ListPage>
   );
 }
 
 type Use = { to: string; title: string };
 
-const Uses = ({ of }: { of: Use[] }) => (
+const Uses = ({ uses }: { uses: Use[] }) => (
   <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-    {of.length === 0 ? "Not used yet" : "Used in "}
-    {of.map(({ to, title }, at) => (
+    {uses.length === 0 ? "Not used yet" : "Used in "}
+    {uses.map(({ to, title }, at) => (
       <Fragment key={to}>
         {at > 0 && ", "}
         <Anchor component={Link} to={to} inherit>

@@ -2,24 +2,24 @@ import { Radio, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Film } from "../../../client/index.ts";
-import { useDeleted } from "../queries/delete-later.tsx";
+import { useDeleted } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
 import { useKeyframe } from "../services.ts";
-import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 
-/** So many fit into the window; a search finds the others. */
+/** So many fit into the dialog; a search finds the others. */
 const MAX_SHOWN = 8;
 
 /** Puts an existing project into a film, as its last shot. */
-export function AddShot({ film, ...opened }: WindowProps & { film: Film }) {
+export function AddShot({ film, ...opened }: DialogProps & { film: Film }) {
   const keyframe = useKeyframe();
-  const [{ typed, chosen }, set, window] = useTyped({ typed: "", chosen: "" }, opened);
+  const [{ typed, chosen }, set, dialog] = useTyped({ typed: "", chosen: "" }, opened);
   const [search] = useDebouncedValue(typed.trim(), 250);
   const { data, error } = useQuery({
     queryKey: ["projects", "to add", search],
     queryFn: ({ signal }) => keyframe.projects.list({ search: search || undefined, limit: 50 }, { signal }),
-    enabled: window.isOpen,
+    enabled: dialog.isOpen,
     placeholderData: keepPreviousData,
   });
   const deleted = useDeleted();
@@ -33,14 +33,14 @@ export function AddShot({ film, ...opened }: WindowProps & { film: Film }) {
     return other ? `“${other.title}”` : "another film";
   };
   return (
-    <FormWindow
+    <FormDialog
       title="Add an existing shot"
       submit="Add as last shot"
       failed="Could not add the shot"
-      {...window}
+      {...dialog}
       saving={{ ...change, error: change.error ?? error }}
       canSubmit={chosen !== ""}
-      onSubmit={() => change.mutate({ change: { filmId: film.filmId } }, { onSuccess: window.onClose })}
+      onSubmit={() => change.mutate({ change: { filmId: film.filmId } }, { onSuccess: dialog.onClose })}
     >
       <TextInput
         type="search"
@@ -63,6 +63,6 @@ export function AddShot({ film, ...opened }: WindowProps & { film: Film }) {
         </Stack>
       </Radio.Group>
       {offered?.length === 0 && <Text size="sm">No shot found.</Text>}
-    </FormWindow>
+    </FormDialog>
   );
 }

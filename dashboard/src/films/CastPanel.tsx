@@ -1,19 +1,19 @@
 import { NativeSelect, Stack, Text } from "@mantine/core";
 import type { FilmWithShots } from "../../../client/index.ts";
 import { ElementRow } from "../elements/ElementRow.tsx";
-import { ElementWindow } from "../elements/ElementWindow.tsx";
+import { ElementDialog } from "../elements/ElementDialog.tsx";
 import { useElements } from "../queries/element-queries.ts";
 import { useChangeFilm } from "../queries/film-queries.ts";
-import { NewButton } from "../ui/buttons.tsx";
-import { IconX } from "../ui/icons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { Panel } from "../ui/page-parts.tsx";
-import { useWindow } from "../ui/windows.tsx";
+import { NewButton } from "../ui/Buttons.tsx";
+import { IconX } from "../ui/Icons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
+import { Panel } from "../ui/PageParts.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 
 /** The elements that the shots of a film are made with. */
 export function CastPanel({ film }: { film: FilmWithShots }) {
   const { elementIds } = film;
-  const creating = useWindow();
+  const creating = useDialog();
   const { data: elements = [], error } = useElements();
   const change = useChangeFilm(film);
   const cast = elementIds.flatMap((id) => elements.find(({ elementId }) => elementId === id) ?? []);
@@ -62,7 +62,7 @@ export function CastPanel({ film }: { film: FilmWithShots }) {
         />
       )}
       <ErrorNotice title="Could not change the cast" error={change.error ?? error} />
-      <ElementWindow film={film} beside={cast} element={null} {...creating.window} />
+      <ElementDialog film={film} beside={cast} element={null} {...creating.dialog} />
     </Panel>
   );
 }

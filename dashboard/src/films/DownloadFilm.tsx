@@ -3,11 +3,11 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type FilmProgress, joinFilm, missingShots, safeFileName, zipFilm } from "../../../client/film.ts";
 import type { FilmWithShots } from "../../../client/index.ts";
-import { useDeleted } from "../queries/delete-later.tsx";
+import { useDeleted } from "../queries/delete-later.ts";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { saveAs } from "../takes/use-download.ts";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog } from "../ui/Dialogs.tsx";
 
 declare global {
   // In Chromium only, so not in TypeScript.
@@ -37,7 +37,7 @@ function useFilmFile(film: FilmWithShots, isRoughCut: boolean) {
       const { signal } = running.current;
       setProgress(null);
       const name = `${safeFileName(film.title)}${isRoughCut ? " (rough cut)" : ""}.${format}`;
-      // First: a browser opens its file window only right after a click. Undefined: the browser has none.
+      // First: a browser opens its file dialog only right after a click. Undefined: the browser has none.
       const file = await window.showSaveFilePicker?.({ suggestedName: name }).catch(nullIfAborted);
       if (file === null) return null;
       try {
@@ -68,14 +68,14 @@ function useFilmFile(film: FilmWithShots, isRoughCut: boolean) {
 type Format = "mp4" | "zip";
 
 /** Downloads a film as one file. */
-export function DownloadFilm({ film, isOpen, onClose }: WindowProps & { film: FilmWithShots }) {
+export function DownloadFilm({ film, isOpen, onClose }: DialogProps & { film: FilmWithShots }) {
   const [format, setFormat] = useState<Format>("mp4");
   const missing = missingShots(film);
   const isRoughCut = missing.length > 0;
   const isEmpty = missing.length === film.shots.length;
   const { making, progress, close } = useFilmFile(film, isRoughCut);
   return (
-    <FormWindow
+    <FormDialog
       title="Download film"
       submit={isRoughCut ? "Download rough cut" : "Download"}
       failed="Could not make the file"
@@ -94,7 +94,7 @@ export function DownloadFilm({ film, isOpen, onClose }: WindowProps & { film: Fi
           <Radio
             value="mp4"
             label="One MP4"
-            description="Made in this browser, in the size of the first shot. If your browser can't encode AAC, the sound will be Opus, which some players can't play."
+            description="Made in this browser, at the size of the first shot. If your browser can't encode AAC, the sound will be Opus, which some players can't play."
           />
           <Radio value="zip" label="A zip of the shots" description="With the ffmpeg command that joins them." />
         </Stack>
@@ -114,7 +114,7 @@ export function DownloadFilm({ film, isOpen, onClose }: WindowProps & { film: Fi
           <Progress value={100 * progress.share} aria-label="Progress of the film" />
         </div>
       )}
-    </FormWindow>
+    </FormDialog>
   );
 }
 
@@ -125,7 +125,7 @@ function listWords(shots: string[]): string {
   return shots.length > MAX_NAMED ? `${named}; and ${shots.length - MAX_NAMED} more` : named;
 }
 
-/** Whether the user closed the browser's file window. */
+/** Whether the user closed the browser's file dialog. */
 function nullIfAborted(error: unknown): null {
   if (error instanceof DOMException && error.name === "AbortError") return null;
   throw error;

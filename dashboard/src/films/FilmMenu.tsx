@@ -1,11 +1,11 @@
 import { useNavigate } from "react-router";
 import type { Film, FilmWithShots, KeyframeClient } from "../../../client/index.ts";
 import { copyOf, copyTitle, createShot, useDuplicate } from "../projects/create-shot.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { useChangeFilm } from "../queries/film-queries.ts";
-import { IconCopy, IconPlus, IconSend } from "../ui/icons.tsx";
+import { IconCopy, IconPlus, IconSend } from "../ui/Icons.tsx";
 import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
-import { DeleteWindow } from "../ui/windows.tsx";
+import { DeleteDialog } from "../ui/Dialogs.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
 
 /** Copies a film with its cast and the shots that are shown, as they are planned. Their takes are not copied. */
@@ -39,13 +39,13 @@ export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => vo
       aria-label="Actions for the film"
       actions={[
         { label: "Add an existing shot", Icon: IconPlus, run: onAdd },
-        { label: "Share", Icon: IconSend, window: (opened) => <ShareFilm {...opened} film={film} /> },
+        { label: "Share", Icon: IconSend, dialog: (opened) => <ShareFilm {...opened} film={film} /> },
         renaming("film", title, change, (typed, onDone) => change.mutate({ title: typed }, onDone)),
         { label: "Duplicate", Icon: IconCopy, run: duplicate },
         deletion((opened) => (
-          <DeleteWindow {...opened} noun="film" removal={removal}>
-            “{title}” will be deleted. Its shots stay, without a film.
-          </DeleteWindow>
+          <DeleteDialog {...opened} noun="film" removal={removal}>
+            “{title}” will be deleted. Its shots are kept as projects.
+          </DeleteDialog>
         )),
       ]}
     />

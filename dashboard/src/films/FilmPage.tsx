@@ -1,33 +1,28 @@
-import { Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { Grid, Group, Stack, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
-import { useMutation } from "@tanstack/react-query";
 import { useParams } from "react-router";
 import { missingVideos } from "../../../client/film.ts";
-import type { FilmWithShots, ShotPrediction } from "../../../client/index.ts";
+import type { FilmWithShots } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { continuesPrevious, pauseWhileRunning, useFilm } from "../queries/film-queries.ts";
-import { useSavePlans } from "../queries/plan-edits.ts";
-import { runningOf, useCancel, useReadAgainAtEnds } from "../queries/project-queries.ts";
-import { CHANGES_NOTHING } from "../queries/query-client.ts";
+import { runningOf, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { useStoreEnds } from "../queries/reference-image.ts";
-import { cancelWords } from "../takes/cost-words.ts";
-import { countWords, PLAYING_ORDER } from "../takes/status-words.ts";
-import { BusyButton, NewButton, SmallButton } from "../ui/buttons.tsx";
+import { BusyButton, NewButton } from "../ui/Buttons.tsx";
 import { isGone } from "../ui/errors.ts";
-import { IconDownload, IconMovie } from "../ui/icons.tsx";
-import { ErrorNotice, notify, notifyError } from "../ui/notices.tsx";
-import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { IconDownload, IconMovie } from "../ui/Icons.tsx";
+import { ErrorNotice, notify } from "../ui/Notices.tsx";
+import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/PageParts.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 import { AddShot } from "./AddShot.tsx";
 import { CastPanel } from "./CastPanel.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { FilmMenu } from "./FilmMenu.tsx";
 import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
-import { GenerateMissing } from "./GenerateMissing.tsx";
+import { FilmProgress } from "./FilmProgress.tsx";
 import { ShotRow } from "./ShotRow.tsx";
 import { useShotOrder } from "./use-shot-order.ts";
 
-export function Component() {
+export default function FilmPage() {
   const { filmId = "" } = useParams();
   const film = useFilm(filmId, pauseWhileRunning);
   if (isGone(film.error)) {
@@ -46,8 +41,8 @@ type FilmProps = { film: FilmWithShots };
 
 function FilmView({ film }: FilmProps) {
   const { shots } = film;
-  const creating = useWindow();
-  const adding = useWindow();
+  const creating = useDialog();
+  const adding = useDialog();
   const newShot = (
     <NewButton px="sm" variant={missingVideos(film) === null ? "default" : "filled"} onClick={creating.open}>
       New shot
@@ -96,12 +91,12 @@ function FilmView({ film }: FilmProps) {
       <CastPanel film={film} />
       <VisuallyHidden role="status">{order.moved}</VisuallyHidden>
       <NewProject
-        {...creating.window}
+        {...creating.dialog}
         filmId={film.filmId}
         before={shots.at(-1)}
         onCreated={({ title }) => notify(`“${title}” is the last shot.`)}
       />
-      <AddShot film={film} {...adding.window} />
+      <AddShot film={film} {...adding.dialog} />
     </>
   );
 }
@@ -128,7 +123,7 @@ function videosOf({ shots }: FilmWithShots) {
 }
 
 function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; onAdd: () => void }) {
-  const downloading = useWindow();
+  const downloading = useDialog();
   const isComplete = missingVideos(film) === null;
   return (
     <>
@@ -154,77 +149,7 @@ function FilmHead({ film, newShot, onAdd }: FilmProps & { newShot: ReactNode; on
           </Group>
         }
       />
-      <DownloadFilm film={film} {...downloading.window} />
+      <DownloadFilm film={film} {...downloading.dialog} />
     </>
   );
 }
-
-/** Generates what is missing or outdated, and says what is being generated. Nothing for a film that is complete. */
-function FilmProgress({ film }: FilmProps) {
-  const { shots } = film;
-  const generating = useWindow();
-  const savePlans = useSavePlans();
-  // Prices are those of saved plans.
-  const opening = useMutation({
-    meta: CHANGES_NOTHING,
-    mutationFn: () => savePlans(film.projectIds),
-    onSuccess: generating.open,
-    onError: (error) => notifyError("Could not save the settings of a shot", error),
-  });
-  const canceling = useWindow();
-  const running = shots.flatMap(runningOf);
-  const isComplete = missingVideos(film) === null;
-  const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
-  /** Each shot without a video is being made. */
-  const isUnderWay = shots.every((shot) => shot.takes.video !== null || runningOf(shot).length > 0);
-  const canGenerate = !isComplete || isOutdated;
-  return (
-    <>
-      {(canGenerate || running.length > 0) && (
-        <Group mt="sm">
-          {canGenerate && (
-            <BusyButton
-              variant="default"
-              isBusy={opening.isPending || (isUnderWay && !isOutdated)}
-              onClick={() => opening.mutate()}
-            >
-              Generate what is {isComplete ? "outdated" : "missing"}
-            </BusyButton>
-          )}
-          <Text size="sm" role="status">
-            {running.length > 0 && `Generating: ${runningWords(running)}.`}
-          </Text>
-          {running.length > 0 && <SmallButton onClick={canceling.open}>Cancel</SmallButton>}
-        </Group>
-      )}
-      <GenerateMissing film={film} {...generating.window} />
-      <CancelWindow running={running} {...canceling.window} />
-    </>
-  );
-}
-
-function CancelWindow({ running, isOpen, onClose }: WindowProps & { running: ShotPrediction[] }) {
-  const cancel = useCancel();
-  return (
-    <FormWindow
-      title="Cancel what is under way?"
-      submit={`Cancel ${runningWords(running)}`}
-      cancel="Keep them"
-      failed="Could not cancel"
-      isHarmful
-      isOpen={isOpen && running.length > 0}
-      onClose={onClose}
-      saving={cancel}
-      onSubmit={() => cancel.mutate(running, { onSuccess: onClose })}
-    >
-      <Text size="sm">{cancelWords(running)}</Text>
-    </FormWindow>
-  );
-}
-
-/** Such as “2 first frames, 1 video”. */
-const runningWords = (running: ShotPrediction[]): string =>
-  PLAYING_ORDER.flatMap((step) => {
-    const { length } = running.filter((one) => one.step === step);
-    return length === 0 ? [] : countWords(step, length);
-  }).join(", ");

@@ -3,20 +3,20 @@ import { useInViewport } from "@mantine/hooks";
 import { Link, useNavigate } from "react-router";
 import type { Film } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
-import { IconMovie } from "../ui/icons.tsx";
-import { ListPage, LoadMore } from "../ui/page-parts.tsx";
-import { NewButton } from "../ui/buttons.tsx";
+import { IconMovie } from "../ui/Icons.tsx";
+import { ListPage, LoadMore } from "../ui/PageParts.tsx";
+import { NewButton } from "../ui/Buttons.tsx";
 import { Thumb } from "../takes/Sources.tsx";
-import { useLast } from "../ui/window-focus.ts";
+import { useLast } from "../ui/dialog-focus.ts";
 import { Time } from "../ui/Time.tsx";
-import { TitleWindow, useWindow } from "../ui/windows.tsx";
+import { TitleDialog, useDialog } from "../ui/Dialogs.tsx";
 import { counted } from "../ui/words.ts";
 import { useFilm, useFilms } from "../queries/film-queries.ts";
 import { useOnce } from "../queries/use-once.ts";
 
-export function Component() {
+export default function FilmsPage() {
   const list = useFilms();
-  const creating = useWindow();
+  const creating = useDialog();
   const navigate = useNavigate();
   const create = useOnce(
     (keyframe, title: string, once) => keyframe.films.create({ title }, once),
@@ -39,8 +39,8 @@ export function Component() {
       {list.data?.map((film) => (
         <FilmCard key={film.filmId} film={film} />
       ))}
-      <LoadMore of={list} />
-      <TitleWindow noun="film" {...creating.window} saving={create} onSubmit={create.mutate} />
+      <LoadMore query={list} />
+      <TitleDialog noun="film" {...creating.dialog} saving={create} onSubmit={create.mutate} />
     </ListPage>
   );
 }

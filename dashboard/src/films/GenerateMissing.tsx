@@ -3,12 +3,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } from "../../../client/index.ts";
 import { continuesPrevious } from "../queries/film-queries.ts";
-import { useOnce } from "../queries/use-once.ts";
+import { type Once, useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
-import { CreditLink, ErrorNotice } from "../ui/notices.tsx";
-import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { CreditLink, ErrorNotice } from "../ui/Notices.tsx";
+import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { capitalized } from "../ui/words.ts";
 
 /** Null: one is not known. */
@@ -46,7 +46,7 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
     const notes = {
       error: one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message,
       leftOutToo: isLeftOutToo ? `It continues shot ${at}, which is left out.` : undefined,
-      again: take && (take.outdated ? "Outdated. " : `Generated again because shot ${at} is. `),
+      again: take && (take.outdated ? "Outdated. " : `Regenerated because shot ${at} is regenerated. `),
       start: continues ? `It starts where shot ${at} ends${previous ? ", once that is generated" : ""}.` : "",
     };
     listed.push({
@@ -63,14 +63,14 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
 type Choice = { chosen?: Step; unticked: string[] };
 
 /** Starts a step for the shots that lack it, each as it is planned. People see the first frames before they pay for the videos. */
-export function GenerateMissing({ film, ...opened }: WindowProps & { film: FilmWithShots }) {
+export function GenerateMissing({ film, ...opened }: DialogProps & { film: FilmWithShots }) {
   const { filmId, shots } = film;
-  const [{ chosen, unticked }, set, window] = useTyped<Choice>({ unticked: [] }, opened);
+  const [{ chosen, unticked }, set, dialog] = useTyped<Choice>({ unticked: [] }, opened);
   const [outdated, setOutdated] = useState(true);
-  const frames = useFilmEstimate(film, "first-frame", outdated, window.isOpen);
-  const videos = useFilmEstimate(film, "video", outdated, window.isOpen);
+  const frames = useFilmEstimate(film, "first-frame", outdated, dialog.isOpen);
+  const videos = useFilmEstimate(film, "video", outdated, dialog.isOpen);
   const step = chosen ?? (frames.data?.shots.length === 0 ? "video" : "first-frame");
-  const { data, error } = useFilmEstimate(film, step, outdated, window.isOpen);
+  const { data, error } = useFilmEstimate(film, step, outdated, dialog.isOpen);
   const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
 
   const listed = data && listShots(film, step, data.shots, unticked);
@@ -79,11 +79,11 @@ export function GenerateMissing({ film, ...opened }: WindowProps & { film: FilmW
   const hasAllVideos = shots.every(({ takes }) => takes.video !== null);
   const stepName = STEP_NAME[step].toLowerCase();
   return (
-    <FormWindow
+    <FormDialog
       title={`Generate what is ${hasAllVideos ? "outdated" : "missing"}`}
       submit={selected.length === 0 ? "Generate" : `Generate ${countWords(step, selected.length)}`}
       failed="Could not start"
-      {...window}
+      {...dialog}
       saving={starting}
       canSubmit={selected.length > 0}
       done={starting.data && <Started step={starting.variables.step} count={starting.data.length} />}
@@ -123,7 +123,7 @@ export function GenerateMissing({ film, ...opened }: WindowProps & { film: FilmW
         ))}
       </Stack>
       {data && selected.length > 0 && <Price all={data} step={step} selected={selected} videos={videos.data?.shots} />}
-    </FormWindow>
+    </FormDialog>
   );
 }
 
@@ -175,13 +175,13 @@ const quotes = new WeakMap<object, FilmEstimate>();
 async function startAtPrice(
   keyframe: KeyframeClient,
   { filmId, step, body, atMostMicros }: Start,
-  once: { idempotencyKey: string },
+  once: Once,
 ): Promise<Prediction[]> {
   if (atMostMicros === null) return (await keyframe.films.generate(filmId, step, body, once)).predictions;
   const priced = quotes.get(once) ?? (await keyframe.films.estimate(filmId, step, body, { quote: true }));
   if (priced.shots.length === 0) return [];
   if (priced.quoteId === null || priced.atMostMicros !== atMostMicros)
-    throw new Error("The price has changed. Close this window and open it again.");
+    throw new Error("The price has changed. Close this dialog and open it again.");
   quotes.set(once, priced);
   const { predictions = [] } = await keyframe.startQuote({ quoteId: priced.quoteId, atMostMicros });
   return predictions;

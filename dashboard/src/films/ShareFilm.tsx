@@ -4,20 +4,20 @@ import { useState } from "react";
 import type { Film, Share } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
-import { SmallButton } from "../ui/buttons.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
 import { CopyText } from "../ui/CopyButton.tsx";
 import { unlessGone } from "../ui/errors.ts";
 import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { Unread } from "../ui/page-parts.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
+import { Unread } from "../ui/PageParts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog } from "../ui/Dialogs.tsx";
 
 /** Below the address of this page, also where it is in a folder. */
 const linkOf = (token: string) => `${location.href.split("#")[0]}#/shared/${token}`;
 
 /** Makes and revokes links to a film. */
-export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & { film: Film }) {
+export function ShareFilm({ film: { filmId }, isOpen, onClose }: DialogProps & { film: Film }) {
   const keyframe = useKeyframe();
   const [days, setDays] = useState("");
   const shares = useQuery({
@@ -30,7 +30,7 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
   );
   const link = create.data && linkOf(create.data.token);
   return (
-    <FormWindow
+    <FormDialog
       title="Share film"
       submit="Create link"
       cancel="Close"
@@ -63,7 +63,7 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: WindowProps & {
           ))}
         </Stack>
       )}
-    </FormWindow>
+    </FormDialog>
   );
 }
 

@@ -7,12 +7,12 @@ import { useKeyframe } from "../services.ts";
 import { Brand } from "../ui/Brand.tsx";
 import link from "../ui/cover-link.module.css";
 import { isGone } from "../ui/errors.ts";
-import { IconMapSearch, IconMovie } from "../ui/icons.tsx";
-import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { IconMapSearch, IconMovie } from "../ui/Icons.tsx";
+import { EmptyState, PageHead, Unread } from "../ui/PageParts.tsx";
 import { FilmPlayer, useFilmPlayer } from "./FilmPlayer.tsx";
 
 /** A film by its link, for people without an account. */
-export function Component() {
+export default function SharedFilmPage() {
   const { token = "" } = useParams();
   const keyframe = useKeyframe();
   const film = useQuery({

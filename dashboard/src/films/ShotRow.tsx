@@ -11,7 +11,7 @@ import { setupOf, setupWords, startOf } from "../step-settings/step-setup.ts";
 import { costSentence } from "../takes/cost-words.ts";
 import { frameOf, isUpload } from "../takes/input-words.ts";
 import { Frame, Outdated, Thumb } from "../takes/Sources.tsx";
-import { StepMark } from "../takes/status.tsx";
+import { StepMark } from "../takes/Status.tsx";
 import { PLAYING_ORDER } from "../takes/status-words.ts";
 import screen from "../takes/takes.module.css";
 import link from "../ui/cover-link.module.css";
@@ -22,7 +22,7 @@ import {
   IconArrowUp,
   IconGripVertical,
   IconPlayerPlay,
-} from "../ui/icons.tsx";
+} from "../ui/Icons.tsx";
 import type { ShotOrder } from "./use-shot-order.ts";
 
 type Place = { shot: Shot; at: number; shots: Shot[] };
@@ -82,7 +82,7 @@ export function ShotRow({ order, onPlay, ...place }: Props) {
 
 function ShotHead({ shot, at, shots, order }: Place & { order: ShotOrder }) {
   const { projectId, title } = shot;
-  const handle = useDrag((state) => order.follow(at, state));
+  const handle = useDrag((state) => order.onDrag(at, state));
   // Not disabled: a button would lose the keyboard focus.
   const mover = (Mark: Icon, where: string, to: number) => (
     <ActionIcon
@@ -141,7 +141,7 @@ function BrokenJoin({ shot, at, shots, known, first }: Place & { known: Known; f
   if (!isOfOther || previous === undefined || endOf(previous) === first) return null;
   return (
     <Text size="sm" mt={6}>
-      It does not start where shot {at} ends. Generate its video again to join them.
+      The video does not start where shot {at} ends. Generate it again to join them.
     </Text>
   );
 }

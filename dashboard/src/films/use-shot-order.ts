@@ -22,11 +22,11 @@ export function useShotOrder(film: FilmWithShots) {
 /** `boxes`: of all items when it began. The others are moved, so they are not measured again. */
 type Drag = { from: number; to: number; by: number; startY: number; items: Element[]; boxes: DOMRect[] };
 
-/** Orders the items of a list by handles that are dragged with mouse, pen or finger. `follow`: what `useDrag` of a handle calls. */
+/** Orders the items of a list by handles that are dragged with mouse, pen or finger. `onDrag`: what `useDrag` of a handle calls. */
 function useDragOrder(onDrop: (from: number, to: number) => void) {
   const [drag, setDrag] = useState<Drag | null>(null);
 
-  const follow = (from: number, { first, last, canceled, event: { target, pageY } }: UseDragState) => {
+  const onDrag = (from: number, { first, last, canceled, event: { target, pageY } }: UseDragState) => {
     if (first && target instanceof Element) {
       const items = [...(target.closest("ol")?.children ?? [])];
       const boxes = items.map((item) => item.getBoundingClientRect());
@@ -52,5 +52,5 @@ function useDragOrder(onDrop: (from: number, to: number) => void) {
     const room = `calc(${boxes[from]?.height ?? 0}px + var(--mantine-spacing-sm))`;
     return { transform: `translateY(calc(${to > from ? -1 : 1} * ${room}))` };
   };
-  return { follow, styleOf };
+  return { onDrag, styleOf };
 }

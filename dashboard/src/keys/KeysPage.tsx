@@ -2,20 +2,20 @@ import { Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { Key } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { NewButton, SmallButton } from "../ui/buttons.tsx";
+import { NewButton, SmallButton } from "../ui/Buttons.tsx";
 import { unlessGone } from "../ui/errors.ts";
 import { GuideLink } from "../ui/GuideLink.tsx";
-import { IconKey } from "../ui/icons.tsx";
+import { IconKey } from "../ui/Icons.tsx";
 import { dollars } from "../ui/money.ts";
-import { ListPage } from "../ui/page-parts.tsx";
+import { ListPage } from "../ui/PageParts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { DeleteWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { DeleteDialog, type DialogProps, useDialog } from "../ui/Dialogs.tsx";
 import { NewKey, rightName } from "./NewKey.tsx";
 
-export function Component() {
+export default function KeysPage() {
   const keyframe = useKeyframe();
   const keys = useQuery({ queryKey: ["keys"], queryFn: ({ signal }) => keyframe.keys.list({ signal }) });
-  const creating = useWindow();
+  const creating = useDialog();
   const isEmpty = keys.data?.length === 0;
   return (
     <ListPage
@@ -29,12 +29,12 @@ export function Component() {
       empty={{
         Icon: IconKey,
         title: "No keys yet",
-        text: "Create one for Claude Code, Cursor, VS Code, Codex or your own script. You get the lines to paste there.",
+        text: "Create one for Claude Code, Cursor, VS Code, Codex or your own script. You then get the lines to paste into it.",
       }}
     >
       <Stack component="ul" gap="xs" className="plain-list" aria-label="Keys">
         {keys.data?.map((one) => (
-          <KeyCard key={one.keyId} of={one} />
+          <KeyCard key={one.keyId} {...one} />
         ))}
       </Stack>
       {keys.data !== undefined && !isEmpty && (
@@ -42,14 +42,13 @@ export function Component() {
           How to use one: <GuideLink path="docs/agents.md" />
         </Text>
       )}
-      <NewKey {...creating.window} />
+      <NewKey {...creating.dialog} />
     </ListPage>
   );
 }
 
-function KeyCard({ of: one }: { of: Key }) {
-  const { keyId, name, may, dayLimitMicros, createdAt, expiresAt, lastUsedAt } = one;
-  const revoking = useWindow();
+function KeyCard({ keyId, name, may, dayLimitMicros, createdAt, expiresAt, lastUsedAt }: Key) {
+  const revoking = useDialog();
   const isOver = expiresAt !== null && Date.parse(expiresAt) <= Date.now();
   return (
     <Card component="li" withBorder padding="md">
@@ -84,20 +83,20 @@ function KeyCard({ of: one }: { of: Key }) {
           </SmallButton>
         )}
       </Group>
-      <RevokeKey of={one} {...revoking.window} />
+      <RevokeKey {...{ keyId, name }} {...revoking.dialog} />
     </Card>
   );
 }
 
-function RevokeKey({ of: { keyId, name }, ...opened }: WindowProps & { of: Key }) {
+function RevokeKey({ keyId, name, ...opened }: DialogProps & Pick<Key, "keyId" | "name">) {
   const keyframe = useKeyframe();
   const revoke = useMutation({
     mutationFn: async () => void (await keyframe.keys.revoke(keyId).catch(unlessGone)),
     onSuccess: opened.onClose,
   });
   return (
-    <DeleteWindow verb="Revoke" noun="key" {...opened} removal={revoke}>
-      Requests with “{name}” will be refused. Takes that it has started continue.
-    </DeleteWindow>
+    <DeleteDialog verb="Revoke" noun="key" {...opened} removal={revoke}>
+      Requests with “{name}” will be refused. Takes it has started will continue.
+    </DeleteDialog>
   );
 }

@@ -4,8 +4,8 @@ import type { CreatedKey, KeyRight } from "../../../client/index.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useServices } from "../services.ts";
 import { ExpirySelect, expiryAfter } from "../ui/ExpirySelect.tsx";
-import { focusProblem } from "../ui/window-focus.ts";
-import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { focusProblem } from "../ui/dialog-focus.ts";
+import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { CopyText } from "../ui/CopyButton.tsx";
 
 const MAX_DOLLARS = 1_000_000;
@@ -19,8 +19,8 @@ const RIGHTS: Record<KeyRight, { label: string; text: string }> = {
 
 export const rightName = (may: KeyRight): string => RIGHTS[may]?.label ?? may;
 
-export function NewKey(opened: WindowProps) {
-  const [{ name, isTried }, set, window] = useTyped({ name: "", isTried: false }, opened);
+export function NewKey(opened: DialogProps) {
+  const [{ name, isTried }, set, dialog] = useTyped({ name: "", isTried: false }, opened);
   const [may, setMay] = useState<KeyRight>("generate");
   const [dollars, setDollars] = useState<number | string>(5);
   const [days, setDays] = useState("");
@@ -30,12 +30,12 @@ export function NewKey(opened: WindowProps) {
   const problem = name.trim() === "" ? "Enter a name." : null;
   const limit = may === "read" || dollars === "" ? null : Math.round(Number(dollars) * 1_000_000);
   return (
-    <FormWindow
+    <FormDialog
       title={create.data === undefined ? "New key" : "Key created"}
       submit="Create key"
       failed="Could not create the key"
       size="lg"
-      {...window}
+      {...dialog}
       saving={create}
       done={create.data && <ShowKey created={create.data} />}
       onSubmit={(form) => {
@@ -65,7 +65,7 @@ export function NewKey(opened: WindowProps) {
       {may !== "read" && (
         <NumberInput
           label="Daily spending limit, in US dollars"
-          description="Within your budget. Empty: no limit of its own."
+          description="Counts within your budget. Leave empty for no separate limit."
           min={0}
           max={MAX_DOLLARS}
           decimalScale={2}
@@ -76,7 +76,7 @@ export function NewKey(opened: WindowProps) {
         />
       )}
       <ExpirySelect label="Key expires" days={[30, 90, 365]} value={days} onChange={setDays} />
-    </FormWindow>
+    </FormDialog>
   );
 }
 
@@ -123,7 +123,7 @@ function connectLines(functionsUrl: string, key: string): Record<string, Lines> 
       text: json({ servers: { keyframe: { type: "http", url, headers } } }),
     },
     Codex: {
-      where: "In a terminal; put the first line into your shell's profile, too:",
+      where: "In a terminal. Also add the first line to your shell's profile:",
       text: `export KEYFRAME_KEY=${key}\ncodex mcp add keyframe --url ${url} --bearer-token-env-var KEYFRAME_KEY`,
     },
     curl: {

@@ -7,12 +7,12 @@ import { useDraft } from "../session/use-draft.ts";
 import { type Beginning, planOfNextShot } from "../step-settings/step-options.ts";
 import { isPicture } from "../takes/TakePicture.tsx";
 import { createShot } from "./create-shot.ts";
-import { DescriptionField, PromptField, promptProblem } from "../prompts/project-fields.tsx";
+import { DescriptionField, PromptField, promptProblem } from "../prompts/PromptFields.tsx";
 import { textProblem, titleProblem } from "../ui/errors.ts";
-import { focusProblem } from "../ui/window-focus.ts";
-import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { focusProblem } from "../ui/dialog-focus.ts";
+import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 
-type Props = WindowProps & {
+type Props = DialogProps & {
   /** The film whose shot it becomes. */
   filmId?: string;
   /** The shot that it follows, and whose ratio, reference image and settings it copies. */
@@ -33,7 +33,7 @@ export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
   const navigate = useNavigate();
   const cast = useCast({ filmId: (opened.isOpen && filmId) || null, elementIds: null });
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
-  const [{ isTried, chosen }, set, window] = useTyped<Typed>({ isTried: false }, opened);
+  const [{ isTried, chosen }, set, dialog] = useTyped<Typed>({ isTried: false }, opened);
   const start = startChoice(before, chosen);
   const create = useOnce(
     async (keyframe, { beginning, ...shot }: NewShot, once) => {
@@ -44,7 +44,7 @@ export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
     (project) => {
       setTyped(() => NO_TEXTS);
       if (onCreated) {
-        window.onClose();
+        dialog.onClose();
         onCreated(project);
       } else void navigate(`/projects/${project.projectId}`);
     },
@@ -68,12 +68,12 @@ export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
     create.mutate({ ...texts, filmId, beginning: start.beginning });
   };
   return (
-    <FormWindow
+    <FormDialog
       title={`New ${noun}`}
       size="lg"
       submit={`Create ${noun}`}
       failed={`Could not create the ${noun}`}
-      {...window}
+      {...dialog}
       onCancel={() => setTyped(() => NO_TEXTS)}
       saving={create}
       onSubmit={submit}
@@ -90,7 +90,7 @@ export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
           </Stack>
         </Radio.Group>
       )}
-    </FormWindow>
+    </FormDialog>
   );
 }
 

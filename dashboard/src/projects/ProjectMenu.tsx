@@ -1,13 +1,13 @@
 import { Alert, NativeSelect } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { hasEnded, type Project, type Shot } from "../../../client/index.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useKeyframe } from "../services.ts";
-import { IconCopy, IconMovie, IconPlayerPlay } from "../ui/icons.tsx";
-import { notify } from "../ui/notices.tsx";
+import { IconCopy, IconMovie, IconPlayerPlay } from "../ui/Icons.tsx";
+import { notify } from "../ui/Notices.tsx";
 import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
-import { DeleteWindow, FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { DeleteDialog, type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { copyOf, copyTitle, createShot, useDuplicate } from "./create-shot.ts";
 import { useChangeProject, runningOf } from "../queries/project-queries.ts";
 import { unless } from "../ui/errors.ts";
@@ -43,7 +43,7 @@ export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
         {
           label: project.filmId === null ? "Add to a film" : "Move or remove from film",
           Icon: IconMovie,
-          window: (opened) => <ChooseFilm {...opened} {...{ project, noun }} />,
+          dialog: (opened) => <ChooseFilm {...opened} {...{ project, noun }} />,
         },
         deletion((opened) => <DeleteProject {...opened} {...{ project, noun, onDeleted }} />),
       ]}
@@ -52,20 +52,20 @@ export function ProjectMenu({ project, noun, onDeleted, ...props }: Props) {
 }
 
 /** Moves a project into a film, as its last shot, or removes it. */
-function ChooseFilm({ project: { projectId, title, filmId }, noun, ...opened }: WindowProps & Props) {
-  const [{ chosen }, set, window] = useTyped<{ chosen?: string }>({}, opened);
-  const films = useFilmChoice(window.isOpen);
+function ChooseFilm({ project: { projectId, title, filmId }, noun, ...opened }: DialogProps & Props) {
+  const [{ chosen }, set, dialog] = useTyped<{ chosen?: string }>({}, opened);
+  const films = useFilmChoice(dialog.isOpen);
   const change = useChangeProject(projectId);
   const value = chosen ?? filmId ?? "";
   return (
-    <FormWindow
+    <FormDialog
       title={`Film of this ${noun}`}
       submit="Save"
       failed="Could not change the film"
-      {...window}
+      {...dialog}
       saving={{ ...change, error: change.error ?? films.error }}
       canSubmit={films.data !== undefined && value !== (filmId ?? "")}
-      onSubmit={() => change.mutate({ change: { filmId: value === "" ? null : value } }, { onSuccess: window.onClose })}
+      onSubmit={() => change.mutate({ change: { filmId: value === "" ? null : value } }, { onSuccess: dialog.onClose })}
     >
       <NativeSelect
         label="Film"
@@ -82,11 +82,11 @@ function ChooseFilm({ project: { projectId, title, filmId }, noun, ...opened }: 
         value={value}
         onChange={({ currentTarget }) => set({ chosen: currentTarget.value })}
       />
-    </FormWindow>
+    </FormDialog>
   );
 }
 
-function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: WindowProps & Props) {
+function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: DialogProps & Props) {
   const { projectId: id, title } = project;
   const keyframe = useKeyframe();
   const hide = useDeleteLater({ id, title, remove: (last) => last.projects.delete(id) }, onDeleted);
@@ -102,7 +102,7 @@ function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: 
   });
   const isRunning = removal.data !== undefined || runningOf(project).length > 0;
   return (
-    <DeleteWindow
+    <DeleteDialog
       noun={noun}
       isOpen={isOpen}
       onClose={onClose}
@@ -117,6 +117,6 @@ function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: 
           </Alert>
         )}
       </div>
-    </DeleteWindow>
+    </DeleteDialog>
   );
 }

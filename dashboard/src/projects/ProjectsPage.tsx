@@ -4,15 +4,15 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import type { ListedProject, ProjectPage } from "../../../client/index.ts";
-import { useDeleted } from "../queries/delete-later.tsx";
+import { useDeleted } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { runningOf } from "../queries/project-queries.ts";
 import { PAGED } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
-import { NewButton } from "../ui/buttons.tsx";
-import { IconMovie, IconSearch } from "../ui/icons.tsx";
-import { EmptyState, LoadMore, PageHead, Unread } from "../ui/page-parts.tsx";
-import { useWindow } from "../ui/windows.tsx";
+import { NewButton } from "../ui/Buttons.tsx";
+import { IconMovie, IconSearch } from "../ui/Icons.tsx";
+import { EmptyState, LoadMore, PageHead, Unread } from "../ui/PageParts.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 import { NewProject } from "./NewProject.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import classes from "./projects.module.css";
@@ -20,10 +20,10 @@ import classes from "./projects.module.css";
 /** A card's height, so that nothing jumps. */
 const CARD_HEIGHT = 400;
 
-export function Component() {
+export default function ProjectsPage() {
   const { typed, setTyped, search } = useSearch();
   const { list, projects, isNothing, isSearching } = useProjects(search);
-  const creating = useWindow();
+  const creating = useDialog();
   const isNone = isNothing && search === "";
   const create = <NewButton onClick={creating.open}>New project</NewButton>;
   return (
@@ -62,9 +62,9 @@ export function Component() {
           />
         )}
         {projects !== undefined && projects.length > 0 && <Cards projects={projects} />}
-        {!isSearching && <LoadMore of={list} label={isNothing ? "Search on" : "Load more"} />}
+        {!isSearching && <LoadMore query={list} label={isNothing ? "Keep searching" : "Load more"} />}
       </Stack>
-      <NewProject {...creating.window} />
+      <NewProject {...creating.dialog} />
     </>
   );
 }
@@ -113,7 +113,7 @@ function Cards({ projects }: { projects: ListedProject[] }) {
 }
 
 const A_PAGE = 24;
-/** Empty pages of a search before it waits for “Search on”: each costs the database a walk through thousands of projects. */
+/** Empty pages of a search before it waits for “Keep searching”: each costs the database a walk through thousands of projects. */
 const PAGES_WITHOUT_ASKING = 4;
 /** Per page shown, because each refresh reads all of them. */
 const WHILE_RUNNING_MS = 3_000;

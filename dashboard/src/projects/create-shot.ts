@@ -1,10 +1,9 @@
 import type { KeyframeClient, Project } from "../../../client/index.ts";
-import { useOnce } from "../queries/use-once.ts";
-import { notifyError } from "../ui/notices.tsx";
+import { type Once, useOnce } from "../queries/use-once.ts";
+import { notifyError } from "../ui/Notices.tsx";
 import { unless } from "../ui/errors.ts";
 
 type Fields = Parameters<KeyframeClient["projects"]["create"]>[0];
-type Once = { idempotencyKey: string };
 
 /** A title has at most 200 characters. */
 export const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;

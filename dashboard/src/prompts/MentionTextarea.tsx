@@ -18,13 +18,13 @@ type Props = TextareaProps & {
  */
 export function MentionTextarea({ value, elements, error, onChange, onKeyDown, ...field }: Props) {
   const id = useId();
-  const { input, offered, active, look, choose, close, takesKey } = useOffer(elements);
+  const { input, offered, active, readTyped, choose, close, handleKey } = useOffer(elements);
   const isOpen = active !== undefined;
   const optionId = (element: Element) => `${id}-${element.elementId}`;
-  const press = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+  const pressKey = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     const { key, ctrlKey, metaKey, altKey, shiftKey, nativeEvent } = event;
     const isPlain = !(ctrlKey || metaKey || altKey || shiftKey || nativeEvent.isComposing);
-    if (!isPlain || !takesKey(key)) return onKeyDown?.(event);
+    if (!isPlain || !handleKey(key)) return onKeyDown?.(event);
     event.preventDefault();
     event.stopPropagation();
   };
@@ -40,14 +40,14 @@ export function MentionTextarea({ value, elements, error, onChange, onKeyDown, .
         aria-haspopup={elements.length > 0 ? "listbox" : undefined}
         aria-controls={isOpen ? id : undefined}
         aria-activedescendant={isOpen ? optionId(active) : undefined}
-        data-mantine-stop-propagation={isOpen || undefined} // Escape closes the list, not the window
+        data-mantine-stop-propagation={isOpen || undefined} // Escape closes the list, not the dialog
         onChange={(event) => {
           onChange?.(event);
-          look();
+          readTyped();
         }}
-        onSelect={look}
+        onSelect={readTyped}
         onBlur={close}
-        onKeyDown={press}
+        onKeyDown={pressKey}
       />
       {isOpen && (
         <Paper withBorder shadow="md" role="listbox" id={id} aria-label="Elements" className={classes.offered}>
@@ -88,7 +88,7 @@ function useOffer(elements: Element[]) {
   const offered = typed === null ? [] : offeredFor(typed.start, elements).slice(0, MAX_OFFERED);
   const active = offered[place] ?? offered[0];
   const close = () => setTyped(null);
-  const look = () => {
+  const readTyped = () => {
     if (input.current === null) return;
     const { value, selectionStart, selectionEnd } = input.current;
     const now = selectionStart === selectionEnd ? typedName(value, selectionStart) : null;
@@ -104,7 +104,7 @@ function useOffer(elements: Element[]) {
     close();
   };
   /** Does what a key means for the list. Returns whether it means something. */
-  const takesKey = (key: string): boolean => {
+  const handleKey = (key: string): boolean => {
     if (active === undefined) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];
     if (step !== undefined) setPlace((place + step + offered.length) % offered.length);
@@ -113,5 +113,5 @@ function useOffer(elements: Element[]) {
     else return false;
     return true;
   };
-  return { input, offered, active, look, choose, close, takesKey };
+  return { input, offered, active, readTyped, choose, close, handleKey };
 }

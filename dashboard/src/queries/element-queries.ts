@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Element, Film, Project } from "../../../client/index.ts";
 import { useKeyframe, useServices } from "../services.ts";
-import type { Ids } from "../session/user-memory.tsx";
-import { useSelectShown } from "./delete-later.tsx";
+import type { Ids } from "../session/UserMemory.tsx";
+import { useSelectShown } from "./delete-later.ts";
 import { useFilm } from "./film-queries.ts";
 import { useOnce } from "./use-once.ts";
 

@@ -8,14 +8,14 @@ import type {
   Shot,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import type { Ids } from "../session/user-memory.tsx";
+import type { Ids } from "../session/UserMemory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
-import { useDeleted, useSelectShown, withDeleted } from "./delete-later.tsx";
+import { useDeleted, useSelectShown, withDeleted } from "./delete-later.ts";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
 import { IS_SHOWN, PAGED } from "./query-client.ts";
 
 const A_PAGE = 30;
-const LOOK_MS = 10_000;
+const REFRESH_MS = 10_000;
 
 const filmKey = (filmId: string | null) => ["film", filmId] as const;
 
@@ -51,11 +51,11 @@ export function useFilmChoice(enabled: boolean) {
 /** To show what runs. A read uses a token of the user's rate limit, and one more for each ten shots, so a long film is read less often. */
 export const pauseWhileRunning = (film?: FilmWithShots): number =>
   film?.shots.some((shot) => runningOf(shot).length > 0)
-    ? Math.min(LOOK_MS, WHILE_RUNNING_MS * (1 + film.shots.length / 10))
-    : LOOK_MS;
+    ? Math.min(REFRESH_MS, WHILE_RUNNING_MS * (1 + film.shots.length / 10))
+    : REFRESH_MS;
 
 /** A film with its shots; without an id nothing is read. It is read again, because other pages and people may change it. */
-export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => LOOK_MS) {
+export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => REFRESH_MS) {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: filmKey(filmId),
@@ -103,7 +103,7 @@ export function useChangeFilm(film: Film) {
         return await keyframe.films.change(film.filmId, change, { unchangedSince: change.projectIds && film });
       } catch (error) {
         if (!isChangedElsewhere(error)) throw error;
-        const signal = AbortSignal.timeout(LOOK_MS);
+        const signal = AbortSignal.timeout(REFRESH_MS);
         const now = await keyframe.films.read(film.filmId, { signal }).catch(() => null);
         if (now && String(now.projectIds) === String(change.projectIds)) return now; // the answer to an earlier try was lost
         throw error;

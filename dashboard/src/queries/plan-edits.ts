@@ -3,7 +3,7 @@ import type { KeyframeClient, ProjectWithPredictions, ShotPlan, Step, UsedElemen
 import { useServices } from "../services.ts";
 import { draftNames, draftOf } from "../session/use-draft.ts";
 import { useUserId } from "../session/use-session.ts";
-import { useUserMemory } from "../session/user-memory.tsx";
+import { useUserMemory } from "../session/UserMemory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { showChanged } from "./project-queries.ts";
 import { projectKey, readAgain } from "./query-client.ts";
@@ -17,7 +17,7 @@ export type StepOptions = NonNullable<ShotPlan["video"]> & {
   elements?: UsedElement[] | null | undefined;
 };
 
-/** A field that was changed here; without a value, its choice was taken back. */
+/** A field that was changed here; without a value, its choice was removed. */
 export type Edit = { step: Step; field: keyof StepOptions; value?: StepOptions[keyof StepOptions] };
 
 export const NO_EDITS: Edit[] = [];

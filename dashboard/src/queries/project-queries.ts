@@ -11,15 +11,15 @@ import {
   type Step,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import type { Ids } from "../session/user-memory.tsx";
+import type { Ids } from "../session/UserMemory.tsx";
 import { isGone, unless } from "../ui/errors.ts";
-import { useSelectShown } from "./delete-later.tsx";
+import { useSelectShown } from "./delete-later.ts";
 import { projectKey, readAgain } from "./query-client.ts";
 
 /** Polls while a prediction runs, at the service's pace. */
 export const WHILE_RUNNING_MS = 1_000;
 /** Shows predictions started elsewhere within this time. A hidden page does not ask. */
-const LOOK_MS = 4_000;
+const REFRESH_MS = 4_000;
 
 /** What people call a project: in a film it is a shot. */
 export const projectNoun = ({ filmId }: Pick<Project, "filmId">) => (filmId === null ? "project" : "shot");
@@ -31,15 +31,15 @@ export const runningOf = ({ predictions }: { predictions?: Shot["predictions"] |
   Object.values(predictions ?? {}).filter(isRunning);
 
 /** A project or shot without the takes that are deleted, or about to be. */
-export function withoutDeleted<Of extends Pick<Shot, "predictions" | "takes">>(of: Of, deleted: Ids): Of {
+export function withoutDeleted<One extends Pick<Shot, "predictions" | "takes">>(project: One, deleted: Ids): One {
   const each = (all: Shot["takes"], changed: (one: ShotPrediction) => ShotPrediction | null) =>
     Object.fromEntries(
       Object.entries(all).map(([step, one]) => [step, one && deleted.has(one.predictionId) ? changed(one) : one]),
     );
   return {
-    ...of,
-    predictions: each(of.predictions, (one) => ({ ...one, hidden: true })),
-    takes: each(of.takes, () => null),
+    ...project,
+    predictions: each(project.predictions, (one) => ({ ...one, hidden: true })),
+    takes: each(project.takes, () => null),
   };
 }
 
@@ -50,7 +50,7 @@ export function useProject(projectId: string) {
     queryFn: ({ signal }) => keyframe.projects.read(projectId, { signal }),
     select: useSelectShown<ProjectWithPredictions, ProjectWithPredictions>(withoutDeleted),
     refetchInterval: ({ state: { data, error } }) =>
-      isGone(error) ? false : data && runningOf(data).length > 0 ? WHILE_RUNNING_MS : LOOK_MS,
+      isGone(error) ? false : data && runningOf(data).length > 0 ? WHILE_RUNNING_MS : REFRESH_MS,
   });
 }
 

@@ -7,7 +7,7 @@ import { useUserId } from "../session/use-session.ts";
 import { isRefused } from "../ui/errors.ts";
 import { usePlanClient } from "./plan-edits.ts";
 
-type Once = { idempotencyKey: string };
+export type Once = { idempotencyKey: string };
 
 /**
  * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats

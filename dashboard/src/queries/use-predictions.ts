@@ -1,8 +1,8 @@
 import { type InfiniteData, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Prediction, PredictionPage, ShotPrediction, Step } from "../../../client/index.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
-import type { Ids } from "../session/user-memory.tsx";
-import { useDeleted, useSelectShown } from "./delete-later.tsx";
+import type { Ids } from "../session/UserMemory.tsx";
+import { useDeleted, useSelectShown } from "./delete-later.ts";
 import { isRunning, WHILE_RUNNING_MS } from "./project-queries.ts";
 import { PAGED } from "./query-client.ts";
 

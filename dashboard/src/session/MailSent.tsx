@@ -3,7 +3,7 @@ import { useDocumentTitle } from "@mantine/hooks";
 import type { ReactNode } from "react";
 import { FormLink } from "./SessionForm.tsx";
 import { useServices } from "../services.ts";
-import { focusOnMount } from "../ui/window-focus.ts";
+import { focusOnMount } from "../ui/dialog-focus.ts";
 
 /** Replaces the form after an email was sent. */
 export function MailSent({ text, children }: { text: string; children?: ReactNode }) {

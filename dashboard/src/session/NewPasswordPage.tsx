@@ -2,13 +2,13 @@ import { Text, VisuallyHidden } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useNavigate } from "react-router";
 import { useServices } from "../services.ts";
-import { SessionFrame } from "./guards.tsx";
+import { SessionFrame } from "./Guards.tsx";
 import { PasswordField, SessionForm } from "./SessionForm.tsx";
 import { useSession } from "./use-session.ts";
 import { checkNewPassword, useAuthForm } from "./use-auth-form.ts";
 
 /** Opened by the link in a reset email. */
-export function Component() {
+export default function NewPasswordPage() {
   const { auth } = useServices();
   const { session, endRecovery } = useSession();
   const navigate = useNavigate();

@@ -6,7 +6,7 @@ import { EmailField, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, useAuthForm } from "./use-auth-form.ts";
 
 /** Does not reveal whether the account exists. */
-export function Component() {
+export default function ResetPasswordPage() {
   const { auth } = useServices();
   const [sentTo, setSentTo] = useState<string | null>(null);
   const { field, props } = useAuthForm({ email: checkEmail }, async ({ email }) => {

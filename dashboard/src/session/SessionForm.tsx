@@ -11,7 +11,7 @@ import {
 import { useDocumentTitle } from "@mantine/hooks";
 import type { FormEventHandler, ReactNode } from "react";
 import { Link } from "react-router";
-import { BusyButton } from "../ui/buttons.tsx";
+import { BusyButton } from "../ui/Buttons.tsx";
 import type { AuthProblem, useAuthForm } from "./use-auth-form.ts";
 
 type Props = {

@@ -5,7 +5,7 @@ import { useServices } from "../services.ts";
 import { keepDraftsOf } from "./use-draft.ts";
 import { type AuthLink, ENDED, LINK_FAILED, type Notice, type RestoredSession } from "./start-session.ts";
 import { SessionContext, type SessionState } from "./use-session.ts";
-import { UserMemoryProvider } from "./user-memory.tsx";
+import { UserMemoryProvider } from "./UserMemory.tsx";
 
 type Props = { link: AuthLink; restored: RestoredSession; children: ReactNode };
 

@@ -3,9 +3,9 @@ import { useLocation } from "react-router";
 import { useServices } from "../services.ts";
 import { CredentialFields, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkPassword, useAuthForm } from "./use-auth-form.ts";
-import { BusyButton } from "../ui/buttons.tsx";
+import { BusyButton } from "../ui/Buttons.tsx";
 
-export function Component() {
+export default function SignInPage() {
   const { auth, config } = useServices();
   const { search } = useLocation();
   const { field, run, props } = useAuthForm({ email: checkEmail, password: checkPassword }, (credentials) =>

@@ -5,10 +5,10 @@ import { useServices } from "../services.ts";
 import { MailSent, pageAddress } from "./MailSent.tsx";
 import { AuthAlert, CredentialFields, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkNewPassword, useAuthCall, useAuthForm } from "./use-auth-form.ts";
-import { BusyButton } from "../ui/buttons.tsx";
+import { BusyButton } from "../ui/Buttons.tsx";
 
 /** With email confirmation on, sign-up returns no session: an email is sent instead. */
-export function Component() {
+export default function SignUpPage() {
   const { auth } = useServices();
   const { search } = useLocation();
   const [unconfirmed, setUnconfirmed] = useState<string | null>(null);

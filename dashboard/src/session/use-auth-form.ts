@@ -2,7 +2,7 @@ import { type AuthError, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { UNREACHABLE } from "../ui/errors.ts";
-import { focusProblem } from "../ui/window-focus.ts";
+import { focusProblem } from "../ui/dialog-focus.ts";
 
 /** `id` changes with each error, so that screen readers announce the same text again. */
 export type AuthProblem = { id: number; sentence: string };

@@ -6,14 +6,14 @@ const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ")
 
 /** Drafts that the browser does not store: it lets the page store nothing, or is full. */
 const unstored = new Map<string, string>();
-const followers = new Set<() => void>();
+const listeners = new Set<() => void>();
 
-const follow = (follower: () => void) => {
-  followers.add(follower);
-  addEventListener("storage", follower); // of other tabs
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  addEventListener("storage", listener); // of other tabs
   return () => {
-    followers.delete(follower);
-    removeEventListener("storage", follower);
+    listeners.delete(listener);
+    removeEventListener("storage", listener);
   };
 };
 
@@ -43,7 +43,7 @@ function write(key: string, text: string | null): void {
   } catch {
     if (text !== null) unstored.set(key, text);
   }
-  for (const each of followers) each();
+  for (const each of listeners) each();
 }
 
 /** What a user typed and has not saved: stays through a reload and an expired session, in all tabs. */
@@ -63,7 +63,7 @@ export function draftOf<Draft>(userId: string, name: string, initial: Draft) {
 /** The draft of the signed-in user. `initial` must be a constant. */
 export function useDraft<Draft>(name: string, initial: Draft) {
   const draft = draftOf(useUserId(), name, initial);
-  const text = useSyncExternalStore(follow, draft.text);
+  const text = useSyncExternalStore(subscribe, draft.text);
   return [useMemo(() => parse(text, initial), [text, initial]), draft.change] as const;
 }
 

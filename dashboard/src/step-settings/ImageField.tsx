@@ -1,8 +1,8 @@
 import { ActionIcon, FileButton, Group, Input, Text } from "@mantine/core";
 import { type ReactNode, useRef, useState } from "react";
-import { SmallButton } from "../ui/buttons.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
-import { IconPhotoPlus, IconX } from "../ui/icons.tsx";
+import { IconPhotoPlus, IconX } from "../ui/Icons.tsx";
 import { capitalized } from "../ui/words.ts";
 import type { Known } from "../queries/use-predictions.ts";
 import { KINDS, refuseImage, useAddReferences } from "../queries/reference-image.ts";
@@ -34,7 +34,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
   const error = add.error ?? props.error ?? null;
   const problem = refusal ?? (error === null ? null : errorSentence(error));
   const isFull = images.length >= max;
-  const take = (given: File[] | File | null) => {
+  const addFiles = (given: File[] | File | null) => {
     const files = [given ?? []].flat();
     const room = isOne ? 1 : max - images.length;
     if (files.length === 0 || room <= 0) return;
@@ -56,7 +56,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
       onDragOver={(event) => event.preventDefault()} // without this the browser opens the file
       onDrop={(event) => {
         event.preventDefault();
-        take([...event.dataTransfer.files].slice(0, isOne ? 1 : undefined));
+        addFiles([...event.dataTransfer.files].slice(0, isOne ? 1 : undefined));
       }}
     >
       <Group gap="xs" mt={4}>
@@ -72,7 +72,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
           );
         })}
         {(isOne || !isFull) && (
-          <FileButton accept={KINDS.join()} multiple={!isOne} onChange={take}>
+          <FileButton accept={KINDS.join()} multiple={!isOne} onChange={addFiles}>
             {(given) => (
               <SmallButton ref={button} {...given} isBusy={add.isPending} Icon={IconPhotoPlus}>
                 {isOne && isFull ? "Replace" : addLabel}

@@ -6,9 +6,9 @@ import { type Cast, knownOf } from "../prompts/mentions.ts";
 import { projectNoun } from "../queries/project-queries.ts";
 import { type FrameRole, frameOf } from "../takes/input-words.ts";
 import { STEP_NAME } from "../takes/status-words.ts";
-import { SmallButton } from "../ui/buttons.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
 import { textProblem } from "../ui/errors.ts";
-import { IconAdjustmentsHorizontal } from "../ui/icons.tsx";
+import { IconAdjustmentsHorizontal } from "../ui/Icons.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { EarlierPictures } from "./EarlierPictures.tsx";
 import { ImageField } from "./ImageField.tsx";
@@ -23,7 +23,7 @@ type Props = {
   onChange: (changed: StepOptions) => void;
 };
 
-/** The settings of a step, made from what its model takes. Closed, one line says what is set. */
+/** The settings of a step, made from what its model accepts. Closed, one line says what is set. */
 export function StepSettings(props: Props) {
   const { setup, onChange } = props;
   const { step, options, model } = setup;
@@ -89,7 +89,7 @@ function StepPrompt({ setup: { options, model }, project, cast, onChange }: Prop
       />
       {elements != null && (elements.length > 0 || project.filmId !== null) && (
         <Group gap="xs">
-          <Text size="xs">As in that take: {elements.map(({ name }) => name).join(", ") || "no elements"}.</Text>
+          <Text size="xs">Elements of the reused take: {elements.map(({ name }) => name).join(", ") || "none"}.</Text>
           <SmallButton onClick={() => onChange(withoutElements(options))}>Use the current cast</SmallButton>
         </Group>
       )}
@@ -132,7 +132,7 @@ function FrameChoices(props: OfModel) {
   const { step, options, needsFirstFrame, usesFirstFrame, hasLastFrame, usesLastFrame } = setup;
   const { firstFrame, lastFrame, referenceImages } = model.controls;
   const isChosen = (role: FrameRole) => frameOf(options, role) !== null;
-  if (step === "last-frame" && isChosen("firstFrame")) return <OwnFrame {...props} of="firstFrame" />;
+  if (step === "last-frame" && isChosen("firstFrame")) return <OwnFrame {...props} frame="firstFrame" />;
   if (step !== "video") return null;
 
   const continues = options.continuesPreviousShot === true;
@@ -169,8 +169,8 @@ function FrameChoices(props: OfModel) {
       )}
       {usesFirstFrame && (
         <Group align="flex-start">
-          {!continues && <OwnFrame {...props} of="firstFrame" />}
-          {(lastFrame !== undefined || isChosen("lastFrame")) && <OwnFrame {...props} of="lastFrame" />}
+          {!continues && <OwnFrame {...props} frame="firstFrame" />}
+          {(lastFrame !== undefined || isChosen("lastFrame")) && <OwnFrame {...props} frame="lastFrame" />}
         </Group>
       )}
       {hasLastFrame && (usesFirstFrame || usesLastFrame) && (
@@ -187,17 +187,17 @@ function FrameChoices(props: OfModel) {
 }
 
 /** An image in place of the project's frame. */
-function OwnFrame({ setup, project, onChange, of: role }: Props & { of: FrameRole }) {
-  const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
+function OwnFrame({ setup, project, onChange, frame }: Props & { frame: FrameRole }) {
+  const name = STEP_NAME[frame === "firstFrame" ? "first-frame" : "last-frame"];
   return (
     <ImageField
       project={project}
       label={name}
       noun={name.toLowerCase()}
       addLabel="Use an image"
-      images={[frameOf(setup.options, role)].filter((frame) => frame !== null)}
+      images={[frameOf(setup.options, frame)].filter((image) => image !== null)}
       max={1}
-      onChange={([image]) => onChange(fieldsOf(role, image))}
+      onChange={([image]) => onChange(fieldsOf(frame, image))}
     />
   );
 }
@@ -205,10 +205,10 @@ function OwnFrame({ setup, project, onChange, of: role }: Props & { of: FrameRol
 function ReferenceChoice({ setup, model, project, onChange }: OfModel) {
   const { references, mostReferences: most, usesFirstFrame } = setup;
   if (most === 0 && references.length === 0) return null;
-  const ofProject = project.referenceImagePath;
+  const own = project.referenceImagePath;
   const change = (paths: string[]) => onChange({ referenceImagePaths: paths });
-  const taken =
-    most > 0 ? `only ${most} of these images` : `no reference images${usesFirstFrame ? " beside the first frame" : ""}`;
+  const accepted =
+    most > 0 ? `only ${most} of these images` : `no reference images${usesFirstFrame ? " with a first frame" : ""}`;
   return (
     <>
       <ImageField
@@ -220,14 +220,14 @@ function ReferenceChoice({ setup, model, project, onChange }: OfModel) {
         max={most}
         onChange={change}
       >
-        {ofProject !== null && !references.includes(ofProject) && (
-          <SmallButton onClick={() => change([ofProject, ...references])}>Use the {projectNoun(project)}'s</SmallButton>
+        {own !== null && !references.includes(own) && (
+          <SmallButton onClick={() => change([own, ...references])}>Use the {projectNoun(project)}'s image</SmallButton>
         )}
       </ImageField>
       <EarlierPictures project={project} images={references} max={most} onChange={change} />
       {references.length > most && (
         <Text size="xs">
-          {model.label} takes {taken}.
+          {model.label} accepts {accepted}.
         </Text>
       )}
     </>

@@ -3,7 +3,7 @@ import type { LabelOf } from "../queries/use-models.ts";
 import { controlName, frameOf, type Value, valuesIn, valueWords } from "../takes/input-words.ts";
 import type { StepOptions } from "../queries/plan-edits.ts";
 import { fieldsOf } from "./step-options.ts";
-import { framesOf, modelOf, takes } from "./step-setup.ts";
+import { accepts, framesOf, modelOf } from "./step-setup.ts";
 
 type Now = {
   models: Model[] | undefined;
@@ -34,24 +34,25 @@ export function repeatTake({ step, input, model }: Prediction, { models, labelOf
   };
   const now = modelOf(models, made);
   const controls = now?.controls;
-  const isTaken = ([name, value]: [string, Value]) =>
-    controls === undefined || takes(controls[name], value) || (value === false && controls[name] === undefined);
+  const isAccepted = ([name, value]: [string, Value]) =>
+    controls === undefined || accepts(controls[name], value) || (value === false && controls[name] === undefined);
   const values = valuesIn(input);
-  const isRatioTaken = !aspectRatio || controls?.aspectRatio === undefined || isTaken(["aspectRatio", aspectRatio]);
-  const isLastFrameTaken =
+  const isRatioAccepted =
+    !aspectRatio || controls?.aspectRatio === undefined || isAccepted(["aspectRatio", aspectRatio]);
+  const isLastFrameAccepted =
     frameOf(input, "lastFrame") === null || framesOf(controls, { ...made, model: now?.model }).last;
   const leftOut = [
     models !== undefined && same === undefined && `the model ${labelOf(model)}`,
     ...values
-      .filter((one) => !isTaken(one))
+      .filter((one) => !isAccepted(one))
       .map(([name, value]) => `${controlName(name).toLowerCase()} ${valueWords(name, value)}`),
-    !isRatioTaken && `aspect ratio ${aspectRatio}`,
-    !isLastFrameTaken && "the last frame",
+    !isRatioAccepted && `aspect ratio ${aspectRatio}`,
+    !isLastFrameAccepted && "the last frame",
   ].filter((words) => words !== false);
   const options: StepOptions = {
-    ...Object.fromEntries(values.filter(isTaken)),
+    ...Object.fromEntries(values.filter(isAccepted)),
     ...made,
-    ...(!isLastFrameTaken && fieldsOf("lastFrame", null)), // the default model refuses it
+    ...(!isLastFrameAccepted && fieldsOf("lastFrame", null)), // the default model refuses it
   };
-  return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
+  return { options, aspectRatio: isRatioAccepted ? aspectRatio : null, leftOut };
 }

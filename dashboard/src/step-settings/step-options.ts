@@ -30,7 +30,7 @@ export function fieldsOf(role: FrameRole, frame: string | null | undefined): Par
   };
 }
 
-/** Takes the elements of the repeated take out of the settings: the next one gets the current elements of its project or film. */
+/** Removes the elements of the repeated take from the settings: the next one gets the current elements of its project or film. */
 export function withoutElements({ prompt, referenceImagePaths, elements }: StepOptions): StepOptions {
   const used = elements ?? [];
   const texts = used.flatMap(({ name, text }) => (text === "" ? [] : `\n${name}: ${text}`)).join("");

@@ -29,7 +29,7 @@ export function setupOf(
   const usesLastFrame = hasLastFrame && last;
 
   const frames = [usesFirstFrame && "firstFrame", usesLastFrame && "lastFrame"].filter((one) => one !== false);
-  // A video takes its look from its frames, unless its settings have references.
+  // A video gets its look from its frames, unless its settings have references.
   const ofProject = isVideo || shot.referenceImagePath === null ? [] : [shot.referenceImagePath];
   const references = options.referenceImagePaths ?? ofProject;
   const { max = 0, excludes = [], countsFrames } = controls.referenceImages ?? {};
@@ -37,7 +37,7 @@ export function setupOf(
   const others = step === "last-frame" ? Number(hasFirstFrame) : countsFrames ? frames.length : 0;
   const mostReferences = frames.some((frame) => excludes.includes(frame)) ? 0 : Math.max(0, max - others);
 
-  const chosen = Object.fromEntries(valuesIn(options).filter(([name, value]) => takes(controls[name], value)));
+  const chosen = Object.fromEntries(valuesIn(options).filter(([name, value]) => accepts(controls[name], value)));
   const used = references.length > 0 && mostReferences > 0 ? [...frames, "referenceImages"] : frames;
   const { values, forced } = completeValues(controls, chosen, used);
   return {
@@ -74,13 +74,13 @@ export function startOf(
 export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Model | undefined =>
   models?.find((one) => one.model === model) ?? models?.find(({ isDefault }) => isDefault) ?? models?.[0];
 
-/** Without a frame, a video has the requested aspect ratio, which the model must take. */
+/** Without a frame, a video has the requested aspect ratio, which the model must accept. */
 const needsFrame = ({ firstFrame, aspectRatio }: Controls): boolean =>
   firstFrame?.required === true || aspectRatio === undefined;
 
 /**
  * Whether a video with these settings starts at a first frame, and ends at a last frame if there is one. A chosen model is used without the
- * frames that it does not take; the default model refuses them. Postgres has the same rules (keyframe_private.fit_frames);
+ * frames that it does not accept; the default model refuses them. Postgres has the same rules (keyframe_private.fit_frames);
  * test/db/schema/shared-rules.test.ts compares both.
  */
 export function framesOf(controls: Controls = UNKNOWN, options: StepOptions): { first: boolean; last: boolean } {
@@ -93,7 +93,7 @@ export function framesOf(controls: Controls = UNKNOWN, options: StepOptions): { 
 }
 
 /** Texts and numbers of any size are accepted: the service reports what is wrong. */
-export const takes = (control: ModelControl | undefined, value: Value): boolean =>
+export const accepts = (control: ModelControl | undefined, value: Value): boolean =>
   control !== undefined && (control.values?.includes(value) ?? true);
 
 /** The controls that are fields of the settings, in the order of display. */
@@ -118,7 +118,7 @@ const UNITS: Record<Model["prices"][number]["metric"], string> = {
   run: "a run",
   image: "an image",
   output_second: "a second",
-  input_megapixel: "a megapixel given",
+  input_megapixel: "an input megapixel",
   output_megapixel: "a megapixel",
   hardware_second: "a second of computing",
 };

@@ -45,12 +45,12 @@ export function usePlan({ projectId, plan }: ProjectWithPredictions) {
   };
   return {
     optionsOf,
-    /** An undefined field takes that choice back. */
+    /** An undefined field removes that choice. */
     set: (step: Step, changed: StepOptions) => {
       isTyping.current = "prompt" in changed || "negativePrompt" in changed;
       edit(step, changed);
     },
-    /** Takes all other choices of the step back. */
+    /** Removes all other choices of the step. */
     replace: (step: Step, options: StepOptions) => {
       isTyping.current = false;
       const before = Object.keys(optionsOf(step)).map((field) => [field, undefined]);

@@ -3,12 +3,12 @@ import type { ReactNode } from "react";
 import { hasEnded, type Prediction } from "../../../client/index.ts";
 import { useModelLabel } from "../queries/use-models.ts";
 import type { Known } from "../queries/use-predictions.ts";
-import { SmallButton } from "../ui/buttons.tsx";
-import { IconCheck, IconRestore } from "../ui/icons.tsx";
-import { Facts } from "../ui/page-parts.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
+import { IconCheck, IconRestore } from "../ui/Icons.tsx";
+import { Facts } from "../ui/PageParts.tsx";
 import { type Fact, factsOf } from "./input-words.ts";
 import { Frame, Outdated } from "./Sources.tsx";
-import { PredictionState } from "./status.tsx";
+import { PredictionState } from "./Status.tsx";
 import { nounOf, USE } from "./status-words.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
 import { isUsed, type TakesProps } from "./use-takes.ts";
@@ -36,7 +36,7 @@ export function AboutTake({ project, prediction, other, lines, selection, onReus
     <Stack gap={4} miw={0}>
       <PredictionState prediction={prediction} isCanceling={false} />
       {error !== null && <Text size="xs">{error.message}</Text>}
-      <Facts of={Object.fromEntries(facts)} />
+      <Facts facts={Object.fromEntries(facts)} />
       <Outdated project={project} prediction={prediction} />
       <Group gap="xs" mt={4}>
         {output !== null && (

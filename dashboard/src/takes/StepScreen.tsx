@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import type { Prediction, ShotPrediction, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
-import { IconMovie, IconPhoto } from "../ui/icons.tsx";
+import { IconMovie, IconPhoto } from "../ui/Icons.tsx";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "./status-words.ts";
 import { TakeMedia } from "./TakeMedia.tsx";
 import classes from "./takes.module.css";

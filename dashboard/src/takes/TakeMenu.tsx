@@ -1,13 +1,13 @@
 import { useMutation } from "@tanstack/react-query";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
-import { useDeleteLater } from "../queries/delete-later.tsx";
+import { useDeleteLater } from "../queries/delete-later.ts";
 import { STEP_NAME } from "./status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { IconDownload, IconEye, IconEyeOff } from "../ui/icons.tsx";
+import { IconDownload, IconEye, IconEyeOff } from "../ui/Icons.tsx";
 import { ActionsMenu, deletion } from "../ui/ActionsMenu.tsx";
-import { DeleteWindow, type WindowProps } from "../ui/windows.tsx";
+import { DeleteDialog, type DialogProps } from "../ui/Dialogs.tsx";
 import { useDownload } from "./use-download.ts";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 
 /** What can be done with a prediction that has ended: download, hide, delete. */
 export function TakeMenu({ prediction, title }: { prediction: Prediction; title: string }) {
@@ -36,15 +36,15 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
   );
 }
 
-function DeleteTake({ prediction, title, ...opened }: WindowProps & { prediction: Prediction; title: string }) {
+function DeleteTake({ prediction, title, ...opened }: DialogProps & { prediction: Prediction; title: string }) {
   const { predictionId: id, step, output } = prediction;
   const name = `${STEP_NAME[step]} of ${title}`;
   const remove = (last: KeyframeClient) => last.predictions.delete(prediction);
   const removal = useDeleteLater({ id, title: name, remove }, opened.onClose);
   return (
-    <DeleteWindow {...opened} noun="take" removal={removal}>
+    <DeleteDialog {...opened} noun="take" removal={removal}>
       {output === null ? "It" : "It and its file"} will be deleted. You can undo it for ten seconds.
-      {output !== null && step !== "video" && " Videos made from it stay."}
-    </DeleteWindow>
+      {output !== null && step !== "video" && " Videos made from it are kept."}
+    </DeleteDialog>
   );
 }

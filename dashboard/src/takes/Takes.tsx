@@ -3,11 +3,11 @@ import { useDidUpdate } from "@mantine/hooks";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { isRunning } from "../queries/project-queries.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
-import { SmallButton } from "../ui/buttons.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
 import link from "../ui/cover-link.module.css";
 import { costWords } from "./cost-words.ts";
 import { Thumb } from "./Sources.tsx";
-import { StatusIcon } from "./status.tsx";
+import { StatusIcon } from "./Status.tsx";
 import { STATUS_WORD, STEP_NAME } from "./status-words.ts";
 import classes from "./strip.module.css";
 import screen from "./takes.module.css";
@@ -42,7 +42,7 @@ export function Takes({ project, selection, view, step }: TakesProps & { step: S
         size="compact-sm"
         aria-label={`All takes: ${name}`}
         aria-haspopup="dialog"
-        onClick={() => view.look({ step, takes: step })}
+        onClick={() => view.show({ step, takes: step })}
       >
         All takes
       </SmallButton>

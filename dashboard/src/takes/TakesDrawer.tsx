@@ -4,13 +4,13 @@ import type { Prediction, Step } from "../../../client/index.ts";
 import { isRunning, projectNoun } from "../queries/project-queries.ts";
 import { useModelLabel } from "../queries/use-models.ts";
 import { usePredictions } from "../queries/use-predictions.ts";
-import { SmallButton } from "../ui/buttons.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
 import link from "../ui/cover-link.module.css";
-import { IconColumns2, IconMaximize } from "../ui/icons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { LoadMore, Unread } from "../ui/page-parts.tsx";
+import { IconColumns2, IconMaximize } from "../ui/Icons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
+import { LoadMore, Unread } from "../ui/PageParts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
+import { type DialogProps, KeepFocus, useModal } from "../ui/dialog-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { factsOf } from "./input-words.ts";
 import { StepScreen } from "./StepScreen.tsx";
@@ -18,7 +18,7 @@ import { statusWords, STEP_NAME } from "./status-words.ts";
 import classes from "./takes.module.css";
 import { isUsed, type TakesProps } from "./use-takes.ts";
 
-type Props = TakesProps & WindowProps & { step: Step };
+type Props = TakesProps & DialogProps & { step: Step };
 
 /** All predictions of a step as a contact sheet: each with what differs among them, the chosen one with all of its inputs. */
 export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
@@ -31,7 +31,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
   const all = list.data;
   const chosen = all?.find(({ predictionId }) => predictionId === chosenId) ?? all?.[0];
   const differencesOf = useDifferences(all ?? []);
-  const press = (take: Prediction) => {
+  const choose = (take: Prediction) => {
     setChosenId(take.predictionId);
     if (marked === null || take.output === null || take.predictionId === marked.predictionId) return;
     setMarked(null);
@@ -60,7 +60,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
                   isSelected={isUsed(project, take)}
                   prompt={take.input.prompt}
                 />
-                <UnstyledButton className={link.cover} aria-pressed={take === chosen} onClick={() => press(take)}>
+                <UnstyledButton className={link.cover} aria-pressed={take === chosen} onClick={() => choose(take)}>
                   <Text span size="xs" lineClamp={2} mt={6}>
                     <Time iso={take.createdAt} />
                     {[...stateWords(take), ...differencesOf(take)].map((words) => ` · ${words}`)}
@@ -83,7 +83,7 @@ export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
           {marked !== null && "Choose a second take to compare."}
         </Text>
         {all?.length === 0 && <Text size="sm">No takes.{!withHidden && " Hidden takes are not shown."}</Text>}
-        <LoadMore of={list} />
+        <LoadMore query={list} />
         {all !== undefined && (
           <Checkbox
             size="xs"

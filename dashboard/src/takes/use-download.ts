@@ -4,7 +4,7 @@ import type { Prediction } from "../../../client/index.ts";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { readFile } from "../queries/reference-image.ts";
 import { type PageClient, useKeyframe } from "../services.ts";
-import { notifyError } from "../ui/notices.tsx";
+import { notifyError } from "../ui/Notices.tsx";
 import { STEP_NAME } from "./status-words.ts";
 
 /** Downloads the file of a take; while it does, another press does nothing. */

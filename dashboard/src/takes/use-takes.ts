@@ -30,7 +30,7 @@ export function useSelection(project: ProjectWithPredictions) {
 export function useTakesView() {
   const [address, setAddress] = useSearchParams();
   const queries = useQueryClient();
-  const look = (at: Partial<Record<"step" | "takes" | "take", string | null>>) => {
+  const show = (at: Partial<Record<"step" | "takes" | "take", string | null>>) => {
     const all = Object.entries({ ...Object.fromEntries(address), ...at });
     setAddress(
       all.filter((entry): entry is [string, string] => entry[1] !== null),
@@ -41,11 +41,11 @@ export function useTakesView() {
     step: address.get("step"),
     listed: address.get("takes"),
     enlarged: address.get("take"),
-    look,
+    show,
     /** One take, or two to compare. They are shown without another read. */
     enlarge: (...takes: Prediction[]) => {
       for (const take of takes) queries.setQueryData(predictionKey(take.predictionId), take);
-      look({ take: takes.map(({ predictionId }) => predictionId).join() });
+      show({ take: takes.map(({ predictionId }) => predictionId).join() });
     },
   };
 }

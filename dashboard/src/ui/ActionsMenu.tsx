@@ -1,24 +1,24 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { type ComponentProps, Fragment, type ReactNode, useRef, useState } from "react";
-import { type Icon, IconDots, IconPencil, IconTrash } from "./icons.tsx";
-import { useLast, type WindowProps } from "./window-focus.ts";
-import { type Saving, TitleWindow } from "./windows.tsx";
+import { type Icon, IconDots, IconPencil, IconTrash } from "./Icons.tsx";
+import { type DialogProps, useLast } from "./dialog-focus.ts";
+import { type Saving, TitleDialog } from "./Dialogs.tsx";
 
 export type Action = {
   label: string;
   Icon: Icon;
   run?: () => unknown;
   /** Opens this instead. */
-  window?: (opened: WindowProps) => ReactNode;
+  dialog?: (opened: DialogProps) => ReactNode;
   isDelete?: boolean;
 };
 
-/** Deletes, once it is confirmed in this window. */
-export const deletion = (window: NonNullable<Action["window"]>): Action => ({
+/** Deletes, once it is confirmed in this dialog. */
+export const deletion = (dialog: NonNullable<Action["dialog"]>): Action => ({
   label: "Delete",
   Icon: IconTrash,
   isDelete: true,
-  window,
+  dialog,
 });
 
 type Rename = (title: string, onDone: { onSuccess: () => void }) => void;
@@ -26,8 +26,8 @@ type Rename = (title: string, onDone: { onSuccess: () => void }) => void;
 export const renaming = (noun: string, title: string, saving: Saving, rename: Rename): Action => ({
   label: "Rename",
   Icon: IconPencil,
-  window: (opened) => (
-    <TitleWindow
+  dialog: (opened) => (
+    <TitleDialog
       {...opened}
       noun={noun}
       initial={title}
@@ -42,14 +42,14 @@ type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"
   actions: (Action | false)[];
 };
 
-/** A button with a menu of actions. Not in a portal, so that it belongs to the window or the landmark that it is in. */
+/** A button with a menu of actions. Not in a portal, so that it belongs to the dialog or the landmark that it is in. */
 export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
   const actions = given.filter((one) => one !== false);
   const target = useRef<HTMLButtonElement>(null);
   const [opened, setOpened] = useState<string | null>(null);
   // Only the one that was opened: a film has a menu for each of its shots.
   const last = useLast(opened);
-  const window = actions.find(({ label }) => label === last)?.window;
+  const dialog = actions.find(({ label }) => label === last)?.dialog;
   return (
     <>
       <Menu position="bottom-end" withinPortal={false}>
@@ -74,7 +74,7 @@ export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
           ))}
         </Menu.Dropdown>
       </Menu>
-      <Fragment key={last}>{window?.({ isOpen: opened !== null, onClose: () => setOpened(null) })}</Fragment>
+      <Fragment key={last}>{dialog?.({ isOpen: opened !== null, onClose: () => setOpened(null) })}</Fragment>
     </>
   );
 }

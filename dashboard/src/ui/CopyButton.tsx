@@ -1,6 +1,6 @@
 import { Button, type ButtonProps, Code, Group, VisuallyHidden } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
-import { IconAlertTriangle, IconCheck, IconCopy } from "./icons.tsx";
+import { IconAlertTriangle, IconCheck, IconCopy } from "./Icons.tsx";
 
 type Props = ButtonProps & {
   text: string;

@@ -4,8 +4,8 @@ import type { Step, Usage } from "../../../client/index.ts";
 import { STEP_NAME } from "../takes/status-words.ts";
 import { exactTime } from "../ui/format-time.ts";
 import { balanceWords, dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
-import { CreditLink } from "../ui/notices.tsx";
-import { PageHead, Panel, Unread } from "../ui/page-parts.tsx";
+import { CreditLink } from "../ui/Notices.tsx";
+import { PageHead, Panel, Unread } from "../ui/PageParts.tsx";
 import { useModelLabel } from "../queries/use-models.ts";
 import { useTitles, useUsage } from "./use-usage.ts";
 
@@ -16,7 +16,7 @@ const GROUPS = [
   { value: "project", label: "Project" },
 ] as const;
 
-export function Component() {
+export default function UsagePage() {
   const [groupBy, setGroupBy] = useState<(typeof GROUPS)[number]["value"]>("day");
   const [months] = useState(latestMonths);
   const [month, setMonth] = useState("");
@@ -40,7 +40,7 @@ export function Component() {
                 value={month}
                 onChange={({ currentTarget }) => setMonth(currentTarget.value)}
               />
-              <SegmentedControl aria-label="Sums by" data={[...GROUPS]} value={groupBy} onChange={setGroupBy} />
+              <SegmentedControl aria-label="Group by" data={[...GROUPS]} value={groupBy} onChange={setGroupBy} />
             </Group>
           }
         >
@@ -52,7 +52,7 @@ export function Component() {
             )}
             {month === "" && usage.data.budgets.map((budget) => <Budget key={budget.period} {...budget} />)}
             {month === "" && usage.data.budgets.length === 0 && usage.data.balance === null && (
-              <Text size="sm">You have no budget of your own.</Text>
+              <Text size="sm">You have no personal budget.</Text>
             )}
             {usage.data.groups.length === 0 ? (
               <Text c="dimmed">No takes in this month.</Text>

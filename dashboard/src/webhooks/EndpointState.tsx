@@ -11,12 +11,12 @@ import {
   IconPlayerPause,
   IconPlugX,
   IconRefreshAlert,
-} from "../ui/icons.tsx";
+} from "../ui/Icons.tsx";
 import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.ts";
 import classes from "./health.module.css";
 import type { HealthSums } from "./health.ts";
-import { SmallButton } from "../ui/buttons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 
 const LOOK: Record<EndpointStateKind, [Icon, string | undefined]> = {
   off: [IconPlayerPause, undefined],

@@ -1,6 +1,6 @@
 import { Center, Skeleton, Stack, Text } from "@mantine/core";
 import type { Webhook } from "../../../client/index.ts";
-import { Panel, Unread } from "../ui/page-parts.tsx";
+import { Panel, Unread } from "../ui/PageParts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { attemptWords } from "./deliveries/delivery.ts";
 import { OutcomeIcon } from "./deliveries/OutcomeIcon.tsx";

@@ -4,13 +4,13 @@ import { useState } from "react";
 import { CHANGES_NOTHING } from "../queries/query-client.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
-import { IconEye, IconEyeOff } from "../ui/icons.tsx";
-import { Panel } from "../ui/page-parts.tsx";
-import { FormWindow, useTyped, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { IconEye, IconEyeOff } from "../ui/Icons.tsx";
+import { Panel } from "../ui/PageParts.tsx";
+import { type DialogProps, FormDialog, useDialog, useTyped } from "../ui/Dialogs.tsx";
 import { exactTime } from "../ui/format-time.ts";
-import { HowToVerify, SecretText } from "./secret-text.tsx";
-import { SmallButton } from "../ui/buttons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { HowToVerify, SecretText } from "./SecretText.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 
 /** Shows the secret, which is read on request and dropped when hidden. */
 export function SecretPanel({ webhookId }: { webhookId: string }) {
@@ -26,7 +26,7 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
     show(null);
     reveal.reset();
   };
-  const rotating = useWindow();
+  const rotating = useDialog();
   return (
     <Panel title="Secret">
       <Stack>
@@ -47,12 +47,12 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
           <SmallButton onClick={rotating.open}>Rotate secret…</SmallButton>
         </Group>
       </Stack>
-      <RotateWindow webhookId={webhookId} {...rotating.window} onRotated={show} />
+      <RotateDialog webhookId={webhookId} {...rotating.dialog} onRotated={show} />
     </Panel>
   );
 }
 
-type Props = WindowProps & { webhookId: string; onRotated: (secret: string) => void };
+type Props = DialogProps & { webhookId: string; onRotated: (secret: string) => void };
 
 const MAX_HOURS = 72;
 const HOUR_MS = 3_600_000;
@@ -60,19 +60,19 @@ const HOUR_MS = 3_600_000;
 /**
  * A form for the overlap, then the new secret. An overlap of zero needs a confirmation, because a server with the old secret then fails.
  */
-function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
+function RotateDialog({ webhookId, onRotated, ...opened }: Props) {
   const rotate = useOnce(
     (keyframe, overlapHours: number, once) => keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
-    ({ secret }) => onRotated(secret), // also when the window is closed meanwhile
+    ({ secret }) => onRotated(secret), // also when the dialog is closed meanwhile
   );
-  const [{ given, isSure }, set, window] = useTyped({ given: "24", isSure: false }, opened);
+  const [{ given, isSure }, set, dialog] = useTyped({ given: "24", isSure: false }, opened);
   const hours = given === "" ? Number.NaN : Number(given);
   const isValid = Number.isInteger(hours) && hours >= 0 && hours <= MAX_HOURS;
   const isAtOnce = hours === 0;
   const done = rotate.data !== undefined && (
     <>
       <Text size="sm" role="status">
-        It signs all requests now.{" "}
+        The new secret now signs all requests.{" "}
         {rotate.variables === 0
           ? "The old secrets are revoked: your server rejects requests until it has this one."
           : `The old secret also signs for ${rotate.variables} hours: give your server the new one before then.`}
@@ -82,12 +82,12 @@ function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
     </>
   );
   return (
-    <FormWindow
+    <FormDialog
       title={done ? "New secret" : "Rotate secret"}
       size="lg"
       submit="Rotate"
       failed="Could not rotate the secret"
-      {...window}
+      {...dialog}
       saving={rotate}
       done={done}
       canSubmit={isValid && (!isAtOnce || isSure)}
@@ -102,7 +102,7 @@ function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
         max={MAX_HOURS}
         value={given}
         onChange={(event) => set({ given: event.currentTarget.value })}
-        error={isValid ? null : `A whole number from 0 to ${MAX_HOURS}.`}
+        error={isValid ? null : `Enter a whole number from 0 to ${MAX_HOURS}.`}
         data-autofocus
       />
       {isValid && !isAtOnce && (
@@ -114,8 +114,8 @@ function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
       {isAtOnce && (
         <>
           <Text size="sm">
-            For a leaked secret. All old secrets are revoked now. Your server rejects requests until it has the new one,
-            and those events are retried later.
+            Use this for a leaked secret: all old secrets are revoked at once. Your server rejects requests until it has
+            the new one, and those events are retried later.
           </Text>
           <Checkbox
             label="Revoke every old secret now"
@@ -124,6 +124,6 @@ function RotateWindow({ webhookId, onRotated, ...opened }: Props) {
           />
         </>
       )}
-    </FormWindow>
+    </FormDialog>
   );
 }

@@ -3,7 +3,7 @@ import { useState } from "react";
 import { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import { useServices } from "../services.ts";
 import { textProblem } from "../ui/errors.ts";
-import { focusProblem } from "../ui/window-focus.ts";
+import { focusProblem } from "../ui/dialog-focus.ts";
 import { isLocalStack } from "./endpoint.ts";
 import {
   changesOf,

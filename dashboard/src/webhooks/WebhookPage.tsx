@@ -4,9 +4,9 @@ import { useNavigate, useParams } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
 import { forget } from "../queries/query-client.ts";
 import { useKeyframe } from "../services.ts";
-import { IconTrash } from "../ui/icons.tsx";
-import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
-import { DeleteWindow, useWindow } from "../ui/windows.tsx";
+import { IconTrash } from "../ui/Icons.tsx";
+import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/PageParts.tsx";
+import { DeleteDialog, useDialog } from "../ui/Dialogs.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName } from "./endpoint.ts";
@@ -14,11 +14,11 @@ import { TroubleNotice, useChangeWebhook } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
-import { BusyButton, SmallButton } from "../ui/buttons.tsx";
+import { BusyButton, SmallButton } from "../ui/Buttons.tsx";
 import { isRefusal, unlessGone } from "../ui/errors.ts";
-import { ErrorNotice, notify } from "../ui/notices.tsx";
+import { ErrorNotice, notify } from "../ui/Notices.tsx";
 
-export function Component() {
+export default function WebhookPage() {
   const { webhookId = "" } = useParams();
   const keyframe = useKeyframe();
   const queries = useQueryClient();
@@ -122,7 +122,7 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
 
 function DeletePanel({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
-  const deleting = useWindow();
+  const deleting = useDialog();
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const removal = useMutation({
@@ -142,9 +142,9 @@ function DeletePanel({ webhook }: { webhook: Webhook }) {
           Delete…
         </SmallButton>
       </Group>
-      <DeleteWindow noun="endpoint" {...deleting.window} removal={removal}>
+      <DeleteDialog noun="endpoint" {...deleting.dialog} removal={removal}>
         {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
-      </DeleteWindow>
+      </DeleteDialog>
     </Panel>
   );
 }

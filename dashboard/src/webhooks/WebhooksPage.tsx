@@ -4,21 +4,21 @@ import { Link } from "react-router";
 import type { CreatedWebhook as Created, Webhook } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import link from "../ui/cover-link.module.css";
-import { IconWebhook } from "../ui/icons.tsx";
-import { ListPage, Unread } from "../ui/page-parts.tsx";
-import { NewButton } from "../ui/buttons.tsx";
+import { IconWebhook } from "../ui/Icons.tsx";
+import { ListPage, Unread } from "../ui/PageParts.tsx";
+import { NewButton } from "../ui/Buttons.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName, troubleWords } from "./endpoint.ts";
 import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
 import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
-import { HowToVerify, SecretText } from "./secret-text.tsx";
+import { HowToVerify, SecretText } from "./SecretText.tsx";
 import { useOnce } from "../queries/use-once.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
-import { FormWindow, useWindow, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog, useDialog } from "../ui/Dialogs.tsx";
 
-export function Component() {
+export default function WebhooksPage() {
   const keyframe = useKeyframe();
   const read = useQuery({
     queryKey: ["webhooks"],
@@ -26,7 +26,7 @@ export function Component() {
     refetchInterval: 15_000, // the service may disable one
   });
   const health = useHealth(null);
-  const adding = useWindow();
+  const adding = useDialog();
   return (
     <ListPage
       title="Webhooks"
@@ -52,14 +52,14 @@ export function Component() {
           />
         ))}
       </Stack>
-      <NewWebhook {...adding.window} />
+      <NewWebhook {...adding.dialog} />
     </ListPage>
   );
 }
 
 const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 
-function NewWebhook({ isOpen, onClose }: WindowProps) {
+function NewWebhook({ isOpen, onClose }: DialogProps) {
   const create = useOnce((keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once));
   const { fields, error, submit, clear } = useWebhookSettings(NOTHING, create);
   const close = () => {
@@ -67,7 +67,7 @@ function NewWebhook({ isOpen, onClose }: WindowProps) {
     onClose();
   };
   return (
-    <FormWindow
+    <FormDialog
       title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
       submit="Add endpoint"
       failed="Could not add the endpoint"
@@ -79,7 +79,7 @@ function NewWebhook({ isOpen, onClose }: WindowProps) {
       onSubmit={(form) => submit(form, (changes) => create.mutate({ ...NOTHING, ...changes }))}
     >
       <WebhookFields {...fields} />
-    </FormWindow>
+    </FormDialog>
   );
 }
 

@@ -1,16 +1,16 @@
 import { Accordion, Button, Group, NativeSelect, SegmentedControl, Stack, VisuallyHidden } from "@mantine/core";
 import { useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
-import { SmallButton } from "../../ui/buttons.tsx";
-import { IconHistory, IconInbox } from "../../ui/icons.tsx";
-import { EmptyState, LoadMore, Panel, Unread } from "../../ui/page-parts.tsx";
-import { movesFocus } from "../../ui/window-focus.ts";
-import { useWindow } from "../../ui/windows.tsx";
+import { SmallButton } from "../../ui/Buttons.tsx";
+import { IconHistory, IconInbox } from "../../ui/Icons.tsx";
+import { EmptyState, LoadMore, Panel, Unread } from "../../ui/PageParts.tsx";
+import { movesFocus } from "../../ui/dialog-focus.ts";
+import { useDialog } from "../../ui/Dialogs.tsx";
 import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
 import { type DeliveryFilter, useDeliveries } from "./delivery-queries.ts";
 import { DeliveryItem } from "./DeliveryItem.tsx";
-import { RecoverWindow } from "./RecoverWindow.tsx";
+import { RecoverDialog } from "./RecoverDialog.tsx";
 import { useFrozenList } from "./use-frozen-list.ts";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
@@ -27,7 +27,7 @@ const STATUSES: Record<StatusChoice, [label: string, title: string, text: string
   exhausted: [
     "Failed",
     "No failed deliveries",
-    "Deliveries whose every attempt failed appear here. You can send them again.",
+    "Deliveries that failed at every attempt appear here. You can send them again.",
   ],
 };
 
@@ -37,10 +37,9 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const [filter, setFilter] = useState<DeliveryFilter>({});
   const [open, setOpen] = useState<string[]>([]);
   const list = useRef<HTMLDivElement>(null);
-  const recovery = useWindow();
+  const recovery = useDialog();
   const deliveries = useDeliveries(webhook.webhookId, filter);
-  const { data: read } = deliveries;
-  const { rows: shown, newer, showNewer } = useFrozenList(read, open.length > 0);
+  const { rows: shown, newer, showNewer } = useFrozenList(deliveries.data, open.length > 0);
   return (
     <Panel
       title="Deliveries"
@@ -59,7 +58,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
               px="xs"
               onClick={() => {
                 showNewer();
-                setOpen(open.filter((id) => read?.some(({ deliveryId }) => deliveryId === id)));
+                setOpen(open.filter((id) => deliveries.data?.some(({ deliveryId }) => deliveryId === id)));
               }}
             >
               {newer} new
@@ -104,14 +103,14 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
                 webhook={webhook}
                 given={delivery}
                 isOpen={open.includes(delivery.deliveryId)}
-                hasLeft={read?.includes(delivery) === false}
+                hasLeft={deliveries.data?.includes(delivery) === false}
               />
             ))}
           </Accordion>
         )}
-        <LoadMore of={deliveries} />
+        <LoadMore query={deliveries} />
       </Stack>
-      <RecoverWindow webhook={webhook} {...recovery.window} />
+      <RecoverDialog webhook={webhook} {...recovery.dialog} />
     </Panel>
   );
 }

@@ -1,17 +1,17 @@
 import { Accordion, Anchor, Code, Group, Stack, Text } from "@mantine/core";
 import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
-import { IconRepeat } from "../../ui/icons.tsx";
+import { IconRepeat } from "../../ui/Icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import classes from "./deliveries.module.css";
 import { useOnce } from "../../queries/use-once.ts";
 import { useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
-import { SmallButton } from "../../ui/buttons.tsx";
+import { SmallButton } from "../../ui/Buttons.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
-import { Facts } from "../../ui/page-parts.tsx";
-import { ErrorNotice, notify } from "../../ui/notices.tsx";
+import { Facts } from "../../ui/PageParts.tsx";
+import { ErrorNotice, notify } from "../../ui/Notices.tsx";
 
 type DeliveryItemProps = {
   webhook: Webhook;
@@ -101,7 +101,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
       </Group>
       <ErrorNotice title="Could not send again" error={redeliver.error} />
       <Facts
-        of={{
+        facts={{
           "webhook-id": <code>{eventId}</code>,
           Project: projectId && (projectTitle === null ? "deleted" : project),
           Prediction: predictionId && <code>{predictionId}</code>,

@@ -1,4 +1,4 @@
-import { type Icon, IconAlertTriangle, IconCheck, IconClockHour4, IconRefresh } from "../../ui/icons.tsx";
+import { type Icon, IconAlertTriangle, IconCheck, IconClockHour4, IconRefresh } from "../../ui/Icons.tsx";
 import classes from "../health.module.css";
 import type { DeliveryStateKind } from "./delivery.ts";
 

@@ -1,18 +1,18 @@
 import { Group, Loader, Stack, Text } from "@mantine/core";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
-import { IconSend } from "../../ui/icons.tsx";
+import { IconSend } from "../../ui/Icons.tsx";
 import { OutcomeIcon } from "./OutcomeIcon.tsx";
 import { Time } from "../../ui/Time.tsx";
 import { useOnce } from "../../queries/use-once.ts";
 import { isGone, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryItem.tsx";
-import { BusyButton } from "../../ui/buttons.tsx";
-import { FormWindow, useWindow } from "../../ui/windows.tsx";
+import { BusyButton } from "../../ui/Buttons.tsx";
+import { FormDialog, useDialog } from "../../ui/Dialogs.tsx";
 
 export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {
   const test = useOnce<void, Delivery>((keyframe, _, once) => keyframe.webhooks.test(webhook.webhookId, once));
-  const testing = useWindow();
+  const testing = useDialog();
   const send = () => {
     testing.open();
     test.mutate();
@@ -28,13 +28,13 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
       >
         Send test
       </BusyButton>
-      <FormWindow
+      <FormDialog
         title="Test event"
         size="lg"
         submit="Send another"
         cancel="Done"
         failed="Could not send the test"
-        {...testing.window}
+        {...testing.dialog}
         saving={test}
         onSubmit={send}
       >
@@ -47,7 +47,7 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
           )}
           {test.isSuccess && <WatchedDelivery key={test.data.deliveryId} made={test.data} />}
         </div>
-      </FormWindow>
+      </FormDialog>
     </>
   );
 }

@@ -28,15 +28,12 @@ export const isSoon = ({ status, nextAttemptAt }: Delivery, now: number): boolea
 type AttemptWords = { short: string; hint: string | null };
 
 const BY_CLASS: Record<string, AttemptWords> = {
-  timeout: {
-    short: "No answer in time",
-    hint: "Your server has 15 seconds. Answer first, then do the work.",
-  },
-  connection: { short: "Could not connect", hint: "Check that your server runs and that its port can be reached." },
+  timeout: { short: "No answer in time", hint: "Your server has 15 seconds. Answer first, then do the work." },
+  connection: { short: "Could not connect", hint: "Check that your server is running and its port can be reached." },
   dns: { short: "Host not found", hint: "The host name does not resolve. Check its spelling and its DNS records." },
   tls: {
     short: "Certificate refused",
-    hint: "The certificate is not valid: it has expired, is for another name, or lacks its chain.",
+    hint: "The certificate is not valid: it has expired, is for another name, or its chain is incomplete.",
   },
   address: {
     short: "Address not allowed",

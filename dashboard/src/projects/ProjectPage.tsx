@@ -3,25 +3,25 @@ import { useDidUpdate, usePrevious } from "@mantine/hooks";
 import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { ProjectWithPredictions, Shot } from "../../../client/index.ts";
-import { NewProject } from "../projects/NewProject.tsx";
-import { ProjectMenu } from "../projects/ProjectMenu.tsx";
+import { NewProject } from "./NewProject.tsx";
+import { ProjectMenu } from "./ProjectMenu.tsx";
 import { knownOf } from "../prompts/mentions.ts";
 import { useCast } from "../queries/element-queries.ts";
 import { useFilm } from "../queries/film-queries.ts";
 import { projectNoun, runningOf, useProject, useReadAgainAtEnds } from "../queries/project-queries.ts";
 import { PLAYING_ORDER, STATUS_WORD, STEP_NAME } from "../takes/status-words.ts";
-import { NewButton } from "../ui/buttons.tsx";
+import { NewButton } from "../ui/Buttons.tsx";
 import { isGone } from "../ui/errors.ts";
-import { type Icon, IconArrowLeft, IconArrowRight } from "../ui/icons.tsx";
-import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { useWindow } from "../ui/windows.tsx";
+import { type Icon, IconArrowLeft, IconArrowRight } from "../ui/Icons.tsx";
+import { BackLink, Missing, PageHead, Unread } from "../ui/PageParts.tsx";
+import { useDialog } from "../ui/Dialogs.tsx";
 import { AspectRatio, CastChoice, ReferenceImage } from "./ProjectFields.tsx";
 import classes from "./project-page.module.css";
 import { StepStrip } from "./StepStrip.tsx";
 import { TextsPanel } from "./TextsPanel.tsx";
 import { useTexts } from "./use-texts.ts";
 
-export function Component() {
+export default function ProjectPage() {
   const { projectId = "" } = useParams();
   const project = useProject(projectId);
   if (isGone(project.error)) {
@@ -62,7 +62,7 @@ function ProjectView({ project }: { project: ProjectWithPredictions }) {
 function ProjectHead({ project }: { project: ProjectWithPredictions }) {
   const { title, takes, filmId } = project;
   const navigate = useNavigate();
-  const next = useWindow();
+  const next = useDialog();
   const isMade = takes.video !== null && !takes.video.outdated;
   return (
     <>
@@ -87,7 +87,7 @@ function ProjectHead({ project }: { project: ProjectWithPredictions }) {
           }
         />
       </div>
-      {filmId !== null && <NewProject {...next.window} filmId={filmId} before={project} />}
+      {filmId !== null && <NewProject {...next.dialog} filmId={filmId} before={project} />}
     </>
   );
 }

@@ -4,21 +4,21 @@ import type { Prediction } from "../../../client/index.ts";
 import { projectNoun } from "../queries/project-queries.ts";
 import { usePrediction } from "../queries/use-predictions.ts";
 import { clockTime } from "../ui/format-time.ts";
-import { IconPlayerPause, IconPlayerPlay } from "../ui/icons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { IconPlayerPause, IconPlayerPlay } from "../ui/Icons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 import { Time } from "../ui/Time.tsx";
-import { KeepFocus, useModal, type WindowProps } from "../ui/window-focus.ts";
+import { type DialogProps, KeepFocus, useModal } from "../ui/dialog-focus.ts";
 import { AboutTake } from "./AboutTake.tsx";
 import { STEP_NAME } from "./status-words.ts";
 import { TakeMedia } from "./TakeMedia.tsx";
-import classes from "./take-window.module.css";
+import classes from "./take-dialog.module.css";
 import screen from "./takes.module.css";
 import type { TakesProps } from "./use-takes.ts";
 
-type Props = TakesProps & WindowProps & { ids: string[] };
+type Props = TakesProps & DialogProps & { ids: string[] };
 
 /** One take as large as the window allows, or two beside each other: of videos both play in step. */
-export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about }: Props) {
+export function TakeDialog({ ids: [id = "", otherId], isOpen, onClose, ...about }: Props) {
   const { project, selection } = about;
   const read = [usePrediction(project, id), usePrediction(project, otherId ?? null)];
   const takes = read.filter((take) => take != null);
@@ -69,12 +69,12 @@ function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode 
   const [isPlaying, setPlaying] = useState(false);
   const length = Math.max(...takes.map(({ output }) => output?.durationSeconds ?? 0));
   const videos = () => [...(box.current?.querySelectorAll("video") ?? [])];
-  const put = (video: HTMLVideoElement, to: number) => {
+  const moveTo = (video: HTMLVideoElement, to: number) => {
     video.currentTime = Number.isNaN(video.duration) ? to : Math.min(to, video.duration);
   };
   const seek = (to: number) => {
     setAt(to);
-    for (const video of videos()) put(video, to);
+    for (const video of videos()) moveTo(video, to);
   };
   const toggle = () => {
     setPlaying(!isPlaying);
@@ -84,19 +84,19 @@ function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode 
       else video.play().catch(() => setPlaying(false)); // paused meanwhile, or without its file
     }
   };
-  const follow = () => {
+  const keepInStep = () => {
     const [leader, ...others] = videos().toSorted((one, other) => other.duration - one.duration);
     if (leader === undefined || leader.paused) return;
     setAt(leader.currentTime);
     for (const video of others) {
       const to = Math.min(leader.currentTime, video.duration);
-      if (Math.abs(video.currentTime - to) > APART_S) put(video, to);
+      if (Math.abs(video.currentTime - to) > APART_S) moveTo(video, to);
     }
   };
-  const ended = () => videos().every((video) => video.ended) && setPlaying(false);
+  const stopAtEnd = () => videos().every((video) => video.ended) && setPlaying(false);
   return (
     <>
-      <div className={classes.takes} data-two ref={box} onTimeUpdateCapture={follow} onEndedCapture={ended}>
+      <div className={classes.takes} data-two ref={box} onTimeUpdateCapture={keepInStep} onEndedCapture={stopAtEnd}>
         {children}
       </div>
       <Group className={`${screen.hint} ${classes.player}`} wrap="nowrap">

@@ -2,12 +2,12 @@ import { Button, Group, Loader, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import type { FormEvent, ReactNode } from "react";
 import type { Element } from "../../../client/index.ts";
-import { DescriptionField, PromptField, promptProblem } from "../prompts/project-fields.tsx";
+import { DescriptionField, PromptField, promptProblem } from "../prompts/PromptFields.tsx";
 import { textProblem } from "../ui/errors.ts";
-import { IconCheck, IconChevronDown, IconPencil } from "../ui/icons.tsx";
+import { IconCheck, IconChevronDown, IconPencil } from "../ui/Icons.tsx";
 import type { Texts, TextsState } from "./use-texts.ts";
-import { SmallButton } from "../ui/buttons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { SmallButton } from "../ui/Buttons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 
 /** All fields are beside each other, so that Generate stays in the window. */
 const ROWS = { minRows: 3, maxRows: 3 };

@@ -2,9 +2,9 @@ import { Alert, Anchor, Code, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { KeyframeError } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
-import { SmallButton } from "./buttons.tsx";
+import { SmallButton } from "./Buttons.tsx";
 import { errorSentence } from "./errors.ts";
-import { IconAlertTriangle } from "./icons.tsx";
+import { IconAlertTriangle } from "./Icons.tsx";
 
 /** An error with its request id and, where it can help, a retry button; nothing without an error. */
 export function ErrorNotice({ title, error, onRetry }: { title: string; error: unknown; onRetry?: () => void }) {
@@ -49,4 +49,23 @@ export function notifyError(title: string, error: unknown): void {
 /** A toast for success. Errors show where they happened. */
 export function notify(message: string): void {
   notifications.show({ message });
+}
+
+/** A toast with a button that undoes a deletion. It stays until it is hidden by its id. */
+export function notifyDeleted({ id, title, onUndo }: { id: string; title: string; onUndo: () => void }): void {
+  const message = (
+    <Group justify="space-between" wrap="nowrap">
+      <span style={{ overflowWrap: "anywhere" }}>“{title}” is deleted.</span>
+      <SmallButton
+        style={{ flex: "none" }}
+        onClick={onUndo}
+        aria-label={`Undo: delete ${title}`}
+        aria-keyshortcuts="Control+Z"
+        title="Ctrl+Z"
+      >
+        Undo
+      </SmallButton>
+    </Group>
+  );
+  notifications.show({ id, autoClose: false, withCloseButton: false, message });
 }

@@ -8,19 +8,19 @@ import { setupOf } from "../step-settings/step-setup.ts";
 import { Sources } from "../takes/Sources.tsx";
 import { PLAYING_ORDER } from "../takes/status-words.ts";
 import classes from "../takes/strip.module.css";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { useLast } from "../ui/window-focus.ts";
+import { ErrorNotice } from "../ui/Notices.tsx";
+import { useLast } from "../ui/dialog-focus.ts";
 import { StepCard } from "./StepCard.tsx";
 import { isMadeFrom, useNextVideo } from "./use-next-video.ts";
 import { type StripState, useStrip } from "./use-strip.ts";
 import type { TextsState } from "./use-texts.ts";
 
-const TakeWindows = lazy(() => import("../takes/TakeWindows.tsx"));
+const TakeDialogs = lazy(() => import("../takes/TakeDialogs.tsx"));
 
 /** On a phone, one below the other. */
 const MAKING_ORDER = ["first-frame", "last-frame", "video"] as const;
 
-/** The steps of a project as a strip of film, and the windows of their takes. */
+/** The steps of a project as a strip of film, and the dialogs of their takes. */
 export function StepStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
   const strip = useStrip(project, texts);
   const { plan, view, selection, onReuse, isWide } = strip;
@@ -49,7 +49,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
       )}
       {wasOpened && (
         <Suspense>
-          <TakeWindows {...{ project, selection, view, onReuse }} />
+          <TakeDialogs {...{ project, selection, view, onReuse }} />
         </Suspense>
       )}
     </>

@@ -3,10 +3,10 @@ import { useDocumentTitle } from "@mantine/hooks";
 import type { UseInfiniteQueryResult } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useId } from "react";
 import { Link } from "react-router";
-import { BusyButton } from "./buttons.tsx";
+import { BusyButton } from "./Buttons.tsx";
 import classes from "./facts.module.css";
-import { type Icon, IconArrowLeft, IconMapSearch } from "./icons.tsx";
-import { ErrorNotice } from "./notices.tsx";
+import { type Icon, IconArrowLeft, IconMapSearch } from "./Icons.tsx";
+import { ErrorNotice } from "./Notices.tsx";
 
 type Props = { title: string; text?: string | undefined; actions?: ReactNode };
 
@@ -95,9 +95,9 @@ export function Panel({ title, actions, children }: { title: string; actions?: R
 }
 
 /** Names with their values, without those that are null. */
-export const Facts = ({ of }: { of: Record<string, ReactNode> }) => (
+export const Facts = ({ facts }: { facts: Record<string, ReactNode> }) => (
   <dl className={classes.facts}>
-    {Object.entries(of).map(
+    {Object.entries(facts).map(
       ([name, value]) =>
         value !== null && (
           <Fragment key={name}>
@@ -138,12 +138,12 @@ export const EmptyState = ({ Icon, title, text, action, order = 2 }: EmptyStateP
 );
 
 /** The button at the end of a list; nothing when all of it is shown. */
-export const LoadMore = ({ of, label = "Load more" }: { of: UseInfiniteQueryResult; label?: string }) => (
+export const LoadMore = ({ query, label = "Load more" }: { query: UseInfiniteQueryResult; label?: string }) => (
   <>
-    {of.isFetchNextPageError && <ErrorNotice title="Could not load more" error={of.error} />}
-    {of.hasNextPage && (
+    {query.isFetchNextPageError && <ErrorNotice title="Could not load more" error={query.error} />}
+    {query.hasNextPage && (
       <Group justify="center">
-        <BusyButton variant="default" isBusy={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
+        <BusyButton variant="default" isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
           {label}
         </BusyButton>
       </Group>

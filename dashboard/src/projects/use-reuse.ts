@@ -11,7 +11,7 @@ import type { Plan } from "../step-settings/use-plan.ts";
 import { frameOf, isUpload } from "../takes/input-words.ts";
 import { nounOf, STEP_NAME } from "../takes/status-words.ts";
 import type { TakesProps } from "../takes/use-takes.ts";
-import { notify } from "../ui/notices.tsx";
+import { notify } from "../ui/Notices.tsx";
 
 type Selected = Partial<Record<Step, string | null>>;
 type Page = Omit<TakesProps, "onReuse"> & { plan: Plan; prompt: string };
@@ -40,13 +40,13 @@ export function useReuse({ project, selection, view, plan, prompt }: Page): (tak
       const name = STEP_NAME[step].toLowerCase();
       // One that cannot be read now is named in the settings: the service decides.
       const read = () => queries.fetchQuery(predictionQuery(services, frame)).catch(() => undefined);
-      const taken = isUpload(frame) ? undefined : await read();
-      if (taken === null) {
-        deleted.push(`its ${name}, which is deleted`);
+      const source = isUpload(frame) ? undefined : await read();
+      if (source === null) {
+        deleted.push(`its ${name}, which was deleted`);
         continue;
       }
-      const isOfProject = taken?.projectId === project.projectId && taken.step === step;
-      if (isOfProject) Object.assign(selected, selectionOf(project, taken));
+      const isOfProject = source?.projectId === project.projectId && source.step === step;
+      if (isOfProject) Object.assign(selected, selectionOf(project, source));
       else Object.assign(frames, fieldsOf(role, frame));
       if (selected[step] !== null) named.push(name); // the latest one is used without being named
     }
@@ -60,7 +60,7 @@ export function useReuse({ project, selection, view, plan, prompt }: Page): (tak
     const { options, aspectRatio, leftOut } = repeatTake(take, now);
     const onSuccess = () => {
       plan.replace(step, options);
-      view.look({ takes: null, take: null });
+      view.show({ takes: null, take: null });
       notify(reusedWords(nounOf(step), named, [...deleted, ...leftOut]));
     };
     selection.change.mutate({ change: { aspectRatio: aspectRatio ?? undefined, selected } }, { onSuccess });

@@ -1,6 +1,6 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
 
-export type WindowProps = { isOpen: boolean; onClose: () => void };
+export type DialogProps = { isOpen: boolean; onClose: () => void };
 
 /** A ref that focuses what appears: a modal does so when it opens, which is too early for what is loaded or shown later. */
 export const focusOnMount = (element: HTMLElement | null): void => element?.focus({ preventScroll: true });
@@ -24,38 +24,38 @@ function useOpened(isOpen: boolean): boolean {
   return opened;
 }
 
-/** The windows that are open, the latest last. */
-let windows: symbol[] = [];
-const followers = new Set<() => void>();
-const changeWindows = (changed: symbol[]) => {
-  windows = changed;
-  for (const follow of followers) follow();
+/** The dialogs that are open, the latest last. */
+let dialogs: symbol[] = [];
+const listeners = new Set<() => void>();
+const changeDialogs = (changed: symbol[]) => {
+  dialogs = changed;
+  for (const listener of listeners) listener();
 };
-const followWindows = (follow: () => void) => {
-  followers.add(follow);
-  return () => followers.delete(follow);
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
 };
 
-/** Whether a window is the latest that is open. Only that one may close on Escape: each listens to the whole page. */
+/** Whether a dialog is the latest that is open. Only that one may close on Escape: each listens to the whole page. */
 function useIsOnTop(isOpen: boolean): boolean {
-  const [id] = useState(() => Symbol("window"));
+  const [id] = useState(() => Symbol("dialog"));
   useEffect(() => {
     if (!isOpen) return;
-    changeWindows([...windows, id]);
-    return () => changeWindows(windows.filter((other) => other !== id));
+    changeDialogs([...dialogs, id]);
+    return () => changeDialogs(dialogs.filter((other) => other !== id));
   }, [id, isOpen]);
-  return useSyncExternalStore(followWindows, () => windows.at(-1) === id);
+  return useSyncExternalStore(subscribe, () => dialogs.at(-1) === id);
 }
 
 /** What a modal or a drawer needs to return the focus, and to close on Escape only if it is the latest. */
-export const useModal = ({ isOpen, onClose }: WindowProps) => ({
+export const useModal = ({ isOpen, onClose }: DialogProps) => ({
   opened: useOpened(isOpen),
   closeOnEscape: useIsOnTop(isOpen),
   removeScrollProps: { removeScrollBar: false }, // app.css reserves its width: without the bar, the page would jump
   onClose,
 });
 
-/** If the focused element may be gone, the top window gets the focus, or the page. */
+/** If the focused element may be gone, the top dialog gets the focus, or the page. */
 function focusIfLost(): void {
   const focused = document.activeElement;
   const top = [...document.querySelectorAll<HTMLElement>("[role=dialog]")].at(-1);
@@ -63,16 +63,16 @@ function focusIfLost(): void {
   (top ?? document.querySelector("main"))?.focus();
 }
 
-/** A window that closes has then returned the focus, if what had it before is still there. */
+/** A dialog that closes has then returned the focus, if what had it before is still there. */
 const AFTER_RETURN_MS = 50;
 
-/** In a window: keeps the focus in the windows when this one closes, or `key` says that what it shows has changed. */
+/** In a dialog: keeps the focus in the dialogs when this one closes, or `key` says that what it shows has changed. */
 export function KeepFocus(): null {
   useEffect(() => () => void setTimeout(focusIfLost, AFTER_RETURN_MS), []);
   return null;
 }
 
-/** The last value that was not null: a window keeps what it shows while it closes. */
+/** The last value that was not null: a dialog keeps what it shows while it closes. */
 export function useLast<Value>(value: Value | null): Value | null {
   const [last, setLast] = useState(value);
   if (value !== null && value !== last) setLast(value);

@@ -2,7 +2,7 @@ import { NativeSelect, Textarea, TextInput } from "@mantine/core";
 import type { Element, Film } from "../../../client/index.ts";
 import { type ElementFields, useSaveElement } from "../queries/element-queries.ts";
 import { ImageField } from "../step-settings/ImageField.tsx";
-import { FormWindow, useTyped, type WindowProps } from "../ui/windows.tsx";
+import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { capitalized } from "../ui/words.ts";
 
 const KINDS = ["character", "place", "prop", "style"] as const;
@@ -11,7 +11,7 @@ export const NO_PROJECT = { takes: { "first-frame": null, "last-frame": null, vi
 
 const NOTHING: ElementFields = { kind: "character", name: "", text: "", imagePaths: [] };
 
-type Props = WindowProps & {
+type Props = DialogProps & {
   /** Null: a new one. */
   element: Element | null;
   /** Its name must be unique among these elements. */
@@ -20,27 +20,27 @@ type Props = WindowProps & {
   film?: Film;
 };
 
-export function ElementWindow({ film, beside, element, ...opened }: Props) {
-  const [typed, set, window] = useTyped<Partial<ElementFields>>({}, opened);
+export function ElementDialog({ film, beside, element, ...opened }: Props) {
+  const [typed, set, dialog] = useTyped<Partial<ElementFields>>({}, opened);
   const { kind, name, text, imagePaths } = { ...(element ?? NOTHING), ...typed };
-  const saving = useSaveElement(element, film ?? null, window.onClose);
-  const isTaken = beside.some(
+  const saving = useSaveElement(element, film ?? null, dialog.onClose);
+  const isNameUsed = beside.some(
     (other) => other.elementId !== element?.elementId && other.name.toLowerCase() === name.trim().toLowerCase(),
   );
   return (
-    <FormWindow
+    <FormDialog
       title={element === null ? "New element" : "Edit element"}
       submit={element === null ? "Create element" : "Save"}
       failed="Could not save the element"
-      {...window}
+      {...dialog}
       saving={saving}
-      canSubmit={name.trim() !== "" && !isTaken}
+      canSubmit={name.trim() !== "" && !isNameUsed}
       onSubmit={() => saving.mutate({ kind, name: name.trim(), text, imagePaths })}
     >
       <TextInput
         label="Name"
         description="Write @ and this name in a prompt to use it."
-        error={isTaken && "Another element has this name."}
+        error={isNameUsed && "Another element has this name."}
         data-autofocus
         maxLength={60}
         value={name}
@@ -70,6 +70,6 @@ export function ElementWindow({ film, beside, element, ...opened }: Props) {
         max={8}
         onChange={(paths) => set({ imagePaths: paths })}
       />
-    </FormWindow>
+    </FormDialog>
   );
 }

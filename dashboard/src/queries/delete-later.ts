@@ -1,13 +1,11 @@
-import { Group } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
-import { type Ids, useUserMemory } from "../session/user-memory.tsx";
-import { SmallButton } from "../ui/buttons.tsx";
+import { type Ids, useUserMemory } from "../session/UserMemory.tsx";
 import { unlessGone } from "../ui/errors.ts";
-import { notifyError } from "../ui/notices.tsx";
+import { notifyDeleted, notifyError } from "../ui/Notices.tsx";
 import { CHANGES_NOTHING, forget, readAgain } from "./query-client.ts";
 
 const UNDO_MS = 10_000;
@@ -68,7 +66,7 @@ function offerUndo({ id, title, pending, onUndo, onEnd }: Offer): void {
   const settle = () => {
     clearTimeout(timer);
     removeEventListener("pagehide", end);
-    removeEventListener("keydown", press);
+    removeEventListener("keydown", undoByKey);
     pending.delete(end);
     notifications.hide(id);
   };
@@ -81,7 +79,7 @@ function offerUndo({ id, title, pending, onUndo, onEnd }: Offer): void {
     onUndo();
     document.querySelector("main")?.focus(); // the button is gone
   };
-  const press = (event: KeyboardEvent) => {
+  const undoByKey = (event: KeyboardEvent) => {
     const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key === "z";
     if (!isUndo || isEdited(event.target) || [...pending].at(-1) !== end) return;
     event.preventDefault();
@@ -89,27 +87,7 @@ function offerUndo({ id, title, pending, onUndo, onEnd }: Offer): void {
   };
   const timer = setTimeout(end, UNDO_MS);
   addEventListener("pagehide", end);
-  addEventListener("keydown", press);
+  addEventListener("keydown", undoByKey);
   pending.add(end);
-  notifications.show({
-    id,
-    autoClose: false, // `settle` closes it
-    withCloseButton: false,
-    message: <UndoToast title={title} undo={undo} />,
-  });
+  notifyDeleted({ id, title, onUndo: undo });
 }
-
-const UndoToast = ({ title, undo }: { title: string; undo: () => void }) => (
-  <Group justify="space-between" wrap="nowrap">
-    <span style={{ overflowWrap: "anywhere" }}>“{title}” is deleted.</span>
-    <SmallButton
-      style={{ flex: "none" }}
-      onClick={undo}
-      aria-label={`Undo: delete ${title}`}
-      aria-keyshortcuts="Control+Z"
-      title="Ctrl+Z"
-    >
-      Undo
-    </SmallButton>
-  </Group>
-);

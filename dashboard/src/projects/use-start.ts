@@ -6,7 +6,7 @@ import { projectKey } from "../queries/query-client.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { errorSentence, isRefusal } from "../ui/errors.ts";
-import { notify } from "../ui/notices.tsx";
+import { notify } from "../ui/Notices.tsx";
 import type { TextsState } from "./use-texts.ts";
 
 /** What a start has beside the plan. */

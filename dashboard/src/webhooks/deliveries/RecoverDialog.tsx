@@ -1,25 +1,25 @@
 import { Alert, Text, TextInput } from "@mantine/core";
 import type { Webhook } from "../../../../client/index.ts";
 import { useOnce } from "../../queries/use-once.ts";
-import { FormWindow, useTyped, type WindowProps } from "../../ui/windows.tsx";
+import { type DialogProps, FormDialog, useTyped } from "../../ui/Dialogs.tsx";
 import { fromLocalTime, recoverySince, toLocalTime } from "./delivery.ts";
 
 /** Sends again what an endpoint has missed. */
-export function RecoverWindow({ webhook, ...opened }: WindowProps & { webhook: Webhook }) {
+export function RecoverDialog({ webhook, ...opened }: DialogProps & { webhook: Webhook }) {
   const recover = useOnce(
     async (keyframe, from: string, once) =>
       (await keyframe.webhooks.recover(webhook.webhookId, { since: from }, once)).recovered,
   );
-  const [{ typed }, set, window] = useTyped<{ typed?: string }>({}, opened);
+  const [{ typed }, set, dialog] = useTyped<{ typed?: string }>({}, opened);
   const local = typed ?? toLocalTime(recoverySince(webhook, Date.now()));
   const since = fromLocalTime(local);
   return (
-    <FormWindow
+    <FormDialog
       title="Recover deliveries"
       submit="Recover"
       cancel={recover.data === undefined ? "Cancel" : "Close"}
       failed="Could not recover"
-      {...window}
+      {...dialog}
       saving={recover}
       canSubmit={since !== null}
       onSubmit={() => since !== null && recover.mutate(since)}
@@ -46,6 +46,6 @@ export function RecoverWindow({ webhook, ...opened }: WindowProps & { webhook: W
         </Alert>
       )}
       {!webhook.enabled && <Text size="sm">The endpoint is disabled: deliveries wait until you enable it.</Text>}
-    </FormWindow>
+    </FormDialog>
   );
 }

@@ -9,14 +9,14 @@ import type { StepSetup } from "../step-settings/step-setup.ts";
 import { StepSettings } from "../step-settings/StepSettings.tsx";
 import { costSentence } from "../takes/cost-words.ts";
 import { MadeFrom } from "../takes/Sources.tsx";
-import { PredictionState } from "../takes/status.tsx";
+import { PredictionState } from "../takes/Status.tsx";
 import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../takes/status-words.ts";
 import { StepScreen } from "../takes/StepScreen.tsx";
 import classes from "../takes/strip.module.css";
 import { Takes } from "../takes/Takes.tsx";
 import { useDownload } from "../takes/use-download.ts";
-import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/icons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { type Icon, IconAlertTriangle, IconDownload, IconMaximize, IconRestore } from "../ui/Icons.tsx";
+import { ErrorNotice } from "../ui/Notices.tsx";
 import { StepActions } from "./StepActions.tsx";
 import type { StripState } from "./use-strip.ts";
 import { useStartStep } from "./use-start.ts";
@@ -53,7 +53,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
       className={classes.step}
       data-step={step}
       aria-labelledby={`step-${step}`}
-      onFocus={() => view.step !== step && view.look({ step })}
+      onFocus={() => view.step !== step && view.show({ step })}
     >
       <div className={classes.film}>
         <StepScreen
@@ -85,7 +85,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
           <MadeFrom
             project={project}
             prediction={shown}
-            label={isEarlier(latest, shown) ? `Shown ${nounOf(step)} made from` : "Made from"}
+            label={isEarlier(latest, shown) ? `The ${nounOf(step)} shown was made from` : "Made from"}
           />
         )}
         {children}

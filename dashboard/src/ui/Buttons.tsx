@@ -1,6 +1,6 @@
 import { Button, type ButtonProps, Loader } from "@mantine/core";
 import type { ComponentProps, MouseEvent } from "react";
-import { type Icon, IconPlus } from "./icons.tsx";
+import { type Icon, IconPlus } from "./Icons.tsx";
 
 type BusyButtonProps = ButtonProps &
   Omit<ComponentProps<"button">, keyof ButtonProps> & {

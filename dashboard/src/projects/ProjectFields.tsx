@@ -29,7 +29,7 @@ export function ReferenceImage({ project }: { project: ProjectWithPredictions })
   );
 }
 
-/** The aspect ratio of all steps of a project: a choice of those that its models take. */
+/** The aspect ratio of all steps of a project: a choice of those that its models accept. */
 export function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project }) {
   const models = Object.values(useModels()).flat();
   const change = useChangeProject(projectId);
@@ -61,7 +61,7 @@ export function CastChoice({ project }: { project: Project }) {
   if (ofFilm.length === 0) return null;
   const choices = [
     { value: "film", label: ofFilm.map(({ name }) => name).join(", ") },
-    { value: "named", label: "Only by @name" },
+    { value: "named", label: "Only @mentioned" },
   ];
   const own = { value: "own", label: `${elementIds?.length} of its own` };
   const value = elementIds === null ? "film" : elementIds.length === 0 ? "named" : "own";

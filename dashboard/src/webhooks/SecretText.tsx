@@ -11,7 +11,7 @@ const event = webhook.verify(body, request.headers); // throws: answer 401`;
 export const HowToVerify = () => (
   <Stack gap="xs">
     <Text size="sm">
-      Give it to your server as <code>WEBHOOK_SECRET</code>, like a password. Each request is signed with it, by{" "}
+      Store it on your server as <code>WEBHOOK_SECRET</code>, like a password. It signs each request, as defined by{" "}
       <Anchor inherit underline="always" href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer">
         Standard Webhooks
       </Anchor>
@@ -19,7 +19,7 @@ export const HowToVerify = () => (
     </Text>
     <Code block>{SAMPLE}</Code>
     <Text size="sm" c="dimmed">
-      Whole receivers in Node, Deno and Python, and libraries for other languages:{" "}
+      Complete receivers in Node, Deno and Python, and libraries for other languages:{" "}
       <GuideLink path="docs/receive-webhooks.md" />.
     </Text>
   </Stack>

@@ -1,21 +1,21 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { BusyButton } from "./buttons.tsx";
+import { BusyButton } from "./Buttons.tsx";
 import { titleProblem } from "./errors.ts";
-import { ErrorNotice } from "./notices.tsx";
-import { focusOnMount, KeepFocus, useModal, type WindowProps } from "./window-focus.ts";
+import { ErrorNotice } from "./Notices.tsx";
+import { type DialogProps, focusOnMount, KeepFocus, useModal } from "./dialog-focus.ts";
 
-export type { WindowProps } from "./window-focus.ts";
+export type { DialogProps } from "./dialog-focus.ts";
 
-/** What opens a window, and the window's props. */
-export function useWindow(): { open: () => void; window: WindowProps } {
+/** What opens a dialog, and the dialog's props. */
+export function useDialog(): { open: () => void; dialog: DialogProps } {
   const [isOpen, { open, close }] = useDisclosure(false);
-  return { open, window: { isOpen, onClose: close } };
+  return { open, dialog: { isOpen, onClose: close } };
 }
 
-/** What is typed and chosen in a window, until it closes; returned with the props of the window. */
-export function useTyped<Fields extends object>(initial: Fields, { isOpen, onClose }: WindowProps) {
+/** What is typed and chosen in a dialog, until it closes; returned with the props of the dialog. */
+export function useTyped<Fields extends object>(initial: Fields, { isOpen, onClose }: DialogProps) {
   const [typed, setTyped] = useState(initial);
   const set = (changed: Partial<Fields>) => setTyped((all) => ({ ...all, ...changed }));
   const close = () => {
@@ -27,7 +27,7 @@ export function useTyped<Fields extends object>(initial: Fields, { isOpen, onClo
 
 export type Saving = { error: unknown; isPending: boolean; reset: () => void };
 
-type FormWindowProps = WindowProps & {
+type FormDialogProps = DialogProps & {
   title: string;
   submit: string;
   cancel?: string;
@@ -46,7 +46,7 @@ type FormWindowProps = WindowProps & {
   children: ReactNode;
 };
 
-export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit = true, ...form }: FormWindowProps) {
+export function FormDialog({ isOpen, onClose, title, failed, saving, canSubmit = true, ...form }: FormDialogProps) {
   const close = () => {
     saving.reset();
     onClose();
@@ -109,7 +109,7 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
   );
 }
 
-type TitleWindowProps = WindowProps & {
+type TitleDialogProps = DialogProps & {
   /** The kind of thing, such as “film”. */
   noun: string;
   /** The title that is changed; empty for something new. */
@@ -118,14 +118,14 @@ type TitleWindowProps = WindowProps & {
   onSubmit: (title: string) => void;
 };
 
-export function TitleWindow({ noun, initial = "", saving, onSubmit, ...opened }: TitleWindowProps) {
+export function TitleDialog({ noun, initial = "", saving, onSubmit, ...opened }: TitleDialogProps) {
   const isNew = initial === "";
-  const [typed, set, window] = useTyped<{ title?: string }>({}, opened);
+  const [typed, set, dialog] = useTyped<{ title?: string }>({}, opened);
   const { title = initial } = typed;
   const problem = titleProblem(title);
   return (
-    <FormWindow
-      {...window}
+    <FormDialog
+      {...dialog}
       saving={saving}
       title={`${isNew ? "New" : "Rename"} ${noun}`}
       submit={isNew ? `Create ${noun}` : "Rename"}
@@ -141,11 +141,11 @@ export function TitleWindow({ noun, initial = "", saving, onSubmit, ...opened }:
         error={typed.title !== undefined && problem}
         onChange={({ currentTarget }) => set({ title: currentTarget.value })}
       />
-    </FormWindow>
+    </FormDialog>
   );
 }
 
-type DeleteWindowProps = WindowProps & {
+type DeleteDialogProps = DialogProps & {
   verb?: "Delete" | "Revoke";
   /** What is deleted, such as “film”. */
   noun: string;
@@ -155,10 +155,10 @@ type DeleteWindowProps = WindowProps & {
 };
 
 /** Confirms a deletion and shows why it may be refused. */
-export const DeleteWindow = ({ verb = "Delete", noun, removal, children, ...window }: DeleteWindowProps) => (
-  <FormWindow
-    {...window}
-    submit={window.submit ?? `${verb} ${noun}`}
+export const DeleteDialog = ({ verb = "Delete", noun, removal, children, ...dialog }: DeleteDialogProps) => (
+  <FormDialog
+    {...dialog}
+    submit={dialog.submit ?? `${verb} ${noun}`}
     title={`${verb} ${noun}?`}
     cancel={`Keep ${noun}`}
     failed={`Could not ${verb.toLowerCase()} the ${noun}`}
@@ -169,5 +169,5 @@ export const DeleteWindow = ({ verb = "Delete", noun, removal, children, ...wind
     <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
       {children}
     </Text>
-  </FormWindow>
+  </FormDialog>
 );

@@ -10,7 +10,7 @@ import {
   IconClockHour4,
   IconLoader2,
   IconX,
-} from "../ui/icons.tsx";
+} from "../ui/Icons.tsx";
 import { costWords } from "./cost-words.ts";
 import classes from "./status.module.css";
 import { markedOf, STEP_NAME, stepWords, timedOf } from "./status-words.ts";
@@ -90,7 +90,7 @@ function PredictionClock({ prediction: { createdAt, startedAt, completedAt } }: 
   const length = clockTime(end - Date.parse(startedAt ?? createdAt));
   return (
     <span style={{ fontVariantNumeric: "tabular-nums" }} role="timer" aria-live="off">
-      {completedAt === null ? length : startedAt === null ? "not begun" : `took ${length}`}
+      {completedAt === null ? length : startedAt === null ? "not started" : `took ${length}`}
     </span>
   );
 }
