@@ -1964,7 +1964,7 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 -- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
 -- generate proves by the token that it holds a lease, because a worker may lease a row again while its work under the expired lease is
--- still going on. deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside
+-- still going on. deliver proves it by worker_id (is_leased), because a worker never sends a delivery twice at once. What happened outside
 -- counts even if the lease was lost: that a delivery succeeded, and what the provider says of a run.
 --
 -- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays
@@ -2044,23 +2044,23 @@ begin
 end $$;
 
 -- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
-create function keyframe_private.lock_held_work(work_id bigint, lease_token uuid)
+create function keyframe_private.lock_leased_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
-  held keyframe_private.work;
+  leased keyframe_private.work;
 begin
-  select w.* into held from keyframe_private.work w
-  where w.id = work_id and w.lease_token = lock_held_work.lease_token and w.state = 'leased' for update;
-  return held;
+  select w.* into leased from keyframe_private.work w
+  where w.id = work_id and w.lease_token = lock_leased_work.lease_token and w.state = 'leased' for update;
+  return leased;
 end $$;
 
-create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
+create function keyframe_private.reschedule(leased keyframe_private.work, due timestamptz, failures integer, error text)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = 'scheduled', due_at = due, worker_id = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
-      resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
-  where w.id = held.id;
+  set state = 'scheduled', due_at = due, worker_id = null, lease_token = null, kind = leased.kind, submit_id = leased.submit_id,
+      resource = leased.resource, failures = least(reschedule.failures, 1000000), last_error = error
+  where w.id = leased.id;
 end $$;
 
 -- The same for many rows, which keep their failures. Those that are due are ready at once.
@@ -3640,11 +3640,11 @@ end $$;
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
 begin
   perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.reschedule_or_finish(held);
+  where s.id = leased.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.reschedule_or_finish(leased);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';
 
@@ -3729,7 +3729,7 @@ create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   searched bigint[];
 begin
   perform from keyframe.predictions p where p.id = record_search_ended.prediction_id for update;
@@ -3737,7 +3737,7 @@ begin
     select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     order by u.id for update);
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
   perform keyframe_private.end_submit(u.id,
     case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits u
@@ -5029,7 +5029,7 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
--- created no run, or had no answer. Without the lease all fields of `held` are null: then statements with its id match no row.
+-- created no run, or had no answer. Without the lease all fields of `leased` are null: then statements with its id match no row.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
@@ -5095,7 +5095,7 @@ create function keyframe_worker.complete_prediction(
   height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   done record;
 begin
   update keyframe.predictions p
@@ -5103,9 +5103,9 @@ begin
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
       output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
       completed_at = clock_timestamp(), progress = 1, updated_at = now()
-  where p.id = held.subject and held.kind = 'store' and p.status = 'storing'
+  where p.id = leased.subject and leased.kind = 'store' and p.status = 'storing'
   returning p.step, p.model, p.started_at into done;
-  perform keyframe_private.finish_work(held, has_output => found);
+  perform keyframe_private.finish_work(leased, has_output => found);
   if done is null then
     return false;
   end if;
@@ -5120,16 +5120,16 @@ create function keyframe_worker.fail_prediction(
   attempt_without_run integer default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  subject constant uuid := coalesce(leased.subject, prediction_id);
 begin
   perform from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if keyframe_private.is_current(held) then
+  if keyframe_private.is_current(leased) then
     perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
-  perform keyframe_private.finish_work(held);
-  return held.id is not null;
+  perform keyframe_private.finish_work(leased);
+  return leased.id is not null;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
@@ -5139,8 +5139,8 @@ create function keyframe_worker.retry_prediction_later(
   attempt_without_run integer default null, unanswered_attempt integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  subject constant uuid := coalesce(leased.subject, prediction_id);
   row_now keyframe.predictions;
   counted integer;
   due timestamptz;
@@ -5148,17 +5148,17 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
   perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
-  if not keyframe_private.is_current(held) then
-    perform keyframe_private.reschedule_or_finish(held);
+  if not keyframe_private.is_current(leased) then
+    perform keyframe_private.reschedule_or_finish(leased);
     return 'too_late';
   end if;
-  counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
+  counted := leased.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   due := now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted));
   if row_now.status <> 'queued' then
-    perform keyframe_private.reschedule(held, due, counted, code);
+    perform keyframe_private.reschedule(leased, due, counted, code);
     return 'later';
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
   if counted >= keyframe_private.max_failures() then
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
@@ -5392,17 +5392,17 @@ create function keyframe_worker.report_run(
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work;
+  leased keyframe_private.work;
   outcome text;
 begin
   if work_id is not null then
-    held := keyframe_private.lock_held_work(work_id, lease_token);
+    leased := keyframe_private.lock_leased_work(work_id, lease_token);
   end if;
   outcome := keyframe_private.record_run_state(prediction_id, attempt,
     jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
   -- A run from the provider's list may be another's.
-  if held.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
-    perform keyframe_private.reschedule_or_finish(held, poll_seconds);
+  if leased.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
+    perform keyframe_private.reschedule_or_finish(leased, poll_seconds);
   end if;
   return outcome;
 end $$;
@@ -5423,8 +5423,8 @@ create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  subject constant uuid := coalesce(leased.subject, prediction_id);
   row_now keyframe.predictions;
   project keyframe.projects;
   gone keyframe.models;
@@ -5432,11 +5432,11 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
+  if not keyframe_private.is_current(leased) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(leased);
     return 'too_late';
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
   perform keyframe_private.set_refused(row_now.step, row_now.model, now());
   if row_now.requested_model is distinct from row_now.model then
     select j.* into project from keyframe.projects j where j.id = row_now.project_id;
@@ -6144,13 +6144,13 @@ begin
 end $$;
 
 -- Whether the prediction still needs this submit, poll or store.
-create function keyframe_private.is_current(held keyframe_private.work)
+create function keyframe_private.is_current(leased keyframe_private.work)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (
     select from keyframe.predictions p
-    left join keyframe_private.provider_submits s on s.id = held.submit_id
-    where p.id = held.subject and case held.kind
+    left join keyframe_private.provider_submits s on s.id = leased.submit_id
+    where p.id = leased.subject and case leased.kind
       when 'submit' then p.status = 'queued' and s.attempt = p.attempt
       when 'poll' then p.status in ('starting', 'processing') and s.provider_prediction_id = p.provider_prediction_id
       when 'store' then p.status = 'storing'
@@ -6158,60 +6158,60 @@ begin
 end $$;
 
 -- Deletes work that is done, or that is no longer needed. After a store, also the poll of its run, and a partial output is queued for removal.
-create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
+create function keyframe_private.finish_work(leased keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
-  if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
+  if leased.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
-      perform keyframe_private.add_removals_of_partial_output(held.subject);
+      perform keyframe_private.add_removals_of_partial_output(leased.subject);
     end if;
     delete from keyframe_private.work w where w.id = any (array(
       select o.id from keyframe_private.work o
-      where o.subject = held.subject and o.kind = 'poll' and o.queue <> 'deliver' and o.state = 'scheduled' for update skip locked));
+      where o.subject = leased.subject and o.kind = 'poll' and o.queue <> 'deliver' and o.state = 'scheduled' for update skip locked));
   end if;
-  delete from keyframe_private.work w where w.id = held.id;
+  delete from keyframe_private.work w where w.id = leased.id;
 end $$;
 
 -- After work was done, or had nothing to do: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A
 -- run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
-create function keyframe_private.reschedule_or_finish(held keyframe_private.work, poll_seconds double precision default null)
+create function keyframe_private.reschedule_or_finish(leased keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   run_submit bigint;
 begin
-  if held.kind in ('submit', 'poll') then
+  if leased.kind in ('submit', 'poll') then
     select s.id into run_submit from keyframe.predictions p
     join keyframe_private.provider_submits s on s.provider_prediction_id = p.provider_prediction_id
-    where p.id = held.subject and p.status in ('starting', 'processing');
+    where p.id = leased.subject and p.status in ('starting', 'processing');
     if run_submit is not null and (
-      held.kind = 'poll' and held.submit_id = run_submit or not keyframe_private.has_work(held.subject, 'poll', run_submit)) then
-      held.kind := 'poll';
-      held.resource := 'poll';
-      held.submit_id := run_submit;
-      perform keyframe_private.reschedule(held,
+      leased.kind = 'poll' and leased.submit_id = run_submit or not keyframe_private.has_work(leased.subject, 'poll', run_submit)) then
+      leased.kind := 'poll';
+      leased.resource := 'poll';
+      leased.submit_id := run_submit;
+      perform keyframe_private.reschedule(leased,
         now() + coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval()), 0, null);
       return;
     end if;
-  elsif held.kind = 'cancel' and exists (
-    select from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null) then
-    perform keyframe_private.reschedule(held,
-      now() + least(interval '5 minutes', interval '10 seconds' * (held.failures + 1)), held.failures + 1, 'not_canceled');
+  elsif leased.kind = 'cancel' and exists (
+    select from keyframe_private.provider_submits s where s.id = leased.submit_id and s.ended_at is null) then
+    perform keyframe_private.reschedule(leased,
+      now() + least(interval '5 minutes', interval '10 seconds' * (leased.failures + 1)), leased.failures + 1, 'not_canceled');
     return;
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
 end $$;
 
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  due constant timestamptz := now() + keyframe_private.retry_delay(held.failures + 1);
+  leased keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  due constant timestamptz := now() + keyframe_private.retry_delay(leased.failures + 1);
 begin
   if not keyframe_private.is_lock_wait(code) then
-    held.failures := held.failures + 1;
-    held.last_error := code;
+    leased.failures := leased.failures + 1;
+    leased.last_error := code;
   end if;
-  perform keyframe_private.reschedule(held, due, held.failures, held.last_error);
+  perform keyframe_private.reschedule(leased, due, leased.failures, leased.last_error);
 end $$;
 comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is retried after growing intervals. A lock timeout does not count as a failure.';
 
@@ -6220,31 +6220,31 @@ comment on function keyframe_worker.retry_work is 'Gives work back that could no
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   row_now keyframe.predictions;
   submit keyframe_private.provider_submits;
   settings jsonb;
   has_images boolean;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
+  select p.* into row_now from keyframe.predictions p where p.id = leased.subject for update;
   if row_now.status is distinct from 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
+    perform keyframe_private.reschedule_or_finish(leased);
     return null;
-  elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
+  elsif leased.last_error = 'lease_expired' and leased.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
-  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_unsent for update;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = leased.submit_id and s.is_unsent for update;
   if not found then
     -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
-        and (s.is_unsent or s.id = held.submit_id and s.attempt < row_now.attempt)) then
-      perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
+        and (s.is_unsent or s.id = leased.submit_id and s.attempt < row_now.attempt)) then
+      perform keyframe_private.add_next_submit(row_now, now(), leased.failures, leased.last_error);
     end if;
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
   select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) into settings
@@ -6252,7 +6252,7 @@ begin
   if settings is null then
     perform keyframe_private.mark_failed(row_now.id, 'model_unavailable',
       'The model was removed while this generation started. Run the step again.', true);
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
   has_images := keyframe_private.has_images(row_now.input);
@@ -6275,74 +6275,74 @@ comment on function keyframe_worker.begin_submit is 'Records a submit before it 
 create function keyframe_worker.expire_prediction(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   row_now keyframe.predictions;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
+  select p.* into row_now from keyframe.predictions p where p.id = leased.subject and p.completed_at is null for update;
   if row_now.deadline_at <= now() then
     perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
-  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then -- give_up, because its leases expired
+  elsif leased.kind <> 'expire' and keyframe_private.is_current(leased) then -- give_up, because its leases expired
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
 end $$;
 comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is no longer needed.';
 
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
 begin
-  if held.id is not null then
-    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+  if leased.id is not null then
+    perform keyframe_private.acquire_lock('slots', leased.owner_id); -- before the lock of the images, as a start does
     perform keyframe_private.continue_or_fail(w::keyframe.predictions) from (
       select o.* from keyframe.predictions o
-      where held.kind = 'continue' and o.id = held.subject and o.waits_for is not null and o.status = 'queued' for update) w;
-    perform keyframe_private.admit_in_line(held.owner_id);
-    perform keyframe_private.finish_work(held);
+      where leased.kind = 'continue' and o.id = leased.subject and o.waits_for is not null and o.status = 'queued' for update) w;
+    perform keyframe_private.admit_in_line(leased.owner_id);
+    perform keyframe_private.finish_work(leased);
   end if;
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Gives a prediction the end image of the previous shot (continue), and gives the free slots of an owner to the predictions first in line.';
 
 -- Returns leased work as a task of generate. If there is nothing to do, it returns null, and deletes the work or, if a callback came shortly
 -- before, schedules the poll again. Reads predictions without a lock.
-create function keyframe_private.prepare_task(held keyframe_private.work, poll_after interval, at timestamptz)
+create function keyframe_private.prepare_task(leased keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
-  task text := held.kind;
+  task text := leased.kind;
   details jsonb := '{}';
   updated timestamptz;
 begin
-  if held.kind in ('poll', 'store') then
+  if leased.kind in ('poll', 'store') then
     select jsonb_build_object('project_id', p.project_id, 'attempt', p.attempt, 'step', p.step,
-      'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', held.last_error),
+      'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', leased.last_error),
       p.updated_at
-    into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
-    if details is null and held.kind = 'store' then
+    into details, updated from keyframe.predictions p where p.id = leased.subject and keyframe_private.is_current(leased);
+    if details is null and leased.kind = 'store' then
       task := 'give_up'; -- which also queues the partial output for removal
       details := '{}';
-    elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
+    elsif leased.last_error = 'lease_expired' and leased.failures >= keyframe_private.max_failures() then
       task := 'give_up';
-    elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
-      perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
+    elsif leased.kind = 'poll' and leased.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
+      perform keyframe_private.reschedule(leased, updated + poll_after, 0, null);
       return null;
     end if;
-  elsif held.kind = 'cancel' then
+  elsif leased.kind = 'cancel' then
     select jsonb_build_object('attempt', s.attempt, 'provider_prediction_id', s.provider_prediction_id)
-    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null;
-  elsif held.kind = 'search' then
+    into details from keyframe_private.provider_submits s where s.id = leased.submit_id and s.ended_at is null;
+  elsif leased.kind = 'search' then
     select s.search_task || jsonb_build_object(
       'step', s.step, 'model', s.model, 'attempt', s.attempt, 'search_attempt', s.attempt, 'search_since', s.submitted_at)
-    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.search_task is not null;
-  elsif held.kind = 'remove' and not exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
+    into details from keyframe_private.provider_submits s where s.id = leased.submit_id and s.search_task is not null;
+  elsif leased.kind = 'remove' and not exists (select from keyframe_private.file_removals r where r.owner_id = leased.subject) then
     details := null;
   end if;
   if details is null then
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
-  return jsonb_build_object('task', task, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
-    'owner_id', held.owner_id) || details;
+  return jsonb_build_object('task', task, 'id', leased.subject, 'work_id', leased.id, 'lease_token', leased.lease_token,
+    'owner_id', leased.owner_id) || details;
 end $$;
 
 create function keyframe_worker.claim_tasks(
@@ -6356,7 +6356,7 @@ declare
   at timestamptz;
   queue keyframe_private.work_queue;
   claimed record;
-  held keyframe_private.work;
+  leased keyframe_private.work;
   tasks jsonb := '[]';
   is_more boolean := false;
 begin
@@ -6369,8 +6369,8 @@ begin
       select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at, cursors) l;
       cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
-      foreach held in array claimed.leased loop
-        tasks := tasks || coalesce(keyframe_private.prepare_task(held, poll_after, at), '[]');
+      foreach leased in array claimed.leased loop
+        tasks := tasks || coalesce(keyframe_private.prepare_task(leased, poll_after, at), '[]');
       end loop;
     end loop;
   end if;
@@ -7590,28 +7590,28 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.resume_deliveries(held keyframe_private.work, at timestamptz)
+create function keyframe_private.resume_deliveries(leased keyframe_private.work, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 100; -- of each endpoint in one claim
   last keyframe.webhook_deliveries;
   part uuid[];
 begin
-  select d.* into last from keyframe.webhook_deliveries d where d.id = held.subject;
+  select d.* into last from keyframe.webhook_deliveries d where d.id = leased.subject;
   -- In the order of an index: an endpoint may have a million.
   part := array(
     select d.id from keyframe.webhook_deliveries d
-    where d.endpoint_id = held.lane and d.status = 'pending'
+    where d.endpoint_id = leased.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
   perform keyframe_private.add_endpoint_work(e, 'deliver', d.id, d.next_attempt_at)
   from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d
-  cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = held.lane offset 0) e;
+  cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = leased.lane offset 0) e;
   if cardinality(part) = most then
-    update keyframe_private.work w set subject = part[most] where w.id = held.id;
-    perform keyframe_private.reschedule_all(array[held.id], array[at], at);
+    update keyframe_private.work w set subject = part[most] where w.id = leased.id;
+    perform keyframe_private.reschedule_all(array[leased.id], array[at], at);
   else
-    delete from keyframe_private.work w where w.id = held.id;
+    delete from keyframe_private.work w where w.id = leased.id;
   end if;
 end $$;
 
@@ -7708,10 +7708,10 @@ create type keyframe_private.delivery_result as (
   error text, response_excerpt text, delivered boolean, next_at timestamptz);
 comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
 
-create function keyframe_private.is_held(work_id bigint, worker_id uuid)
+create function keyframe_private.is_leased(work_id bigint, worker_id uuid)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
-  return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_held.worker_id);
+  return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_leased.worker_id);
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
@@ -7732,7 +7732,7 @@ declare
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
     where d.attempts = r.attempt - 1 and d.status = 'pending' -- an administrator may have ended it meanwhile
-      and (v.delivered or keyframe_private.is_held(r.work_id, worker_id)));
+      and (v.delivered or keyframe_private.is_leased(r.work_id, worker_id)));
   recorded constant uuid[] := array(select j.id from unnest(judged) j);
   endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
@@ -7773,17 +7773,17 @@ end $$;
 create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
-  held keyframe_private.work;
+  leased_row keyframe_private.work;
   sent bigint[];
   too_large bigint[];
   later bigint[];
   later_due timestamptz[];
   endpoints json;
 begin
-  for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
-    perform keyframe_private.resume_deliveries(held, at);
+  for leased_row in select l.* from unnest(leased) l where l.kind = 'resume' loop
+    perform keyframe_private.resume_deliveries(leased_row, at);
   end loop;
-  -- pending: not ended, and leased once. A subquery that is null, because Postgres may plan `not exists` as a join that reads the whole queue.
+  -- pending: not ended, and leased once. Written as `(select …) is null`: `not exists` may be planned as a join that reads the whole queue.
   -- due: with its body, and the bytes of its owner up to it. fitting: those with the fewest bytes of an owner, up to max_bytes, but one at least.
   with pending as materialized (
     select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
@@ -7827,7 +7827,7 @@ end $$;
 create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_held(w, worker_id);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_leased(w, worker_id);
 end $$;
 
 -- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets
@@ -7856,7 +7856,7 @@ begin
       unrecorded := array(
         select r.id from jsonb_to_recordset(results) r (id uuid, work_id bigint, attempt integer)
         cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker_id));
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_leased(r.work_id, worker_id));
       -- The rest has ended meanwhile: a claim drops it.
       perform keyframe_private.give_back(array(
         select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)
@@ -8502,29 +8502,29 @@ end $$;
 create function keyframe_worker.begin_removal(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   files jsonb;
 begin
   with due as (
     select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
     from keyframe_private.file_removals r
-    where r.owner_id = held.subject and (r.removed_by is null or not exists (
-      select from keyframe_private.work w where w.id = r.removed_by and w.id <> held.id and w.state = 'leased'))
+    where r.owner_id = leased.subject and (r.removed_by is null or not exists (
+      select from keyframe_private.work w where w.id = r.removed_by and w.id <> leased.id and w.state = 'leased'))
     order by r.failures, r.bucket, r.name limit 100 for update skip locked
   ), kept as (
     delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
   ), begun as (
-    update keyframe_private.file_removals r set removed_by = held.id
+    update keyframe_private.file_removals r set removed_by = leased.id
     from due where not due.is_needed and r.bucket = due.bucket and r.name = due.name
     returning r.bucket, r.name
   )
   select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
   if files is not null then
     return files;
-  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- they are locked
-    perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(1), held.failures, held.last_error);
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = leased.subject) then -- they are locked
+    perform keyframe_private.reschedule(leased, now() + keyframe_private.retry_delay(1), leased.failures, leased.last_error);
   else
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
   end if;
   return null;
 end $$;
@@ -8533,19 +8533,19 @@ comment on function keyframe_worker.begin_removal is 'The next files of an owner
 create function keyframe_worker.record_files_removed(work_id bigint, lease_token uuid, refused jsonb default '[]')
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
 begin
   update keyframe_private.file_removals r
   set removed_by = null, failures = r.failures + 1
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
-  where r.removed_by = held.id and r.bucket = f.bucket and r.name = f.name;
-  delete from keyframe_private.file_removals r where r.removed_by = held.id and r.owner_id = held.subject;
+  where r.removed_by = leased.id and r.bucket = f.bucket and r.name = f.name;
+  delete from keyframe_private.file_removals r where r.removed_by = leased.id and r.owner_id = leased.subject;
   if refused <> '[]' then
-    perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, 'not_removed');
-  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
-    perform keyframe_private.reschedule(held, now(), 0, null);
+    perform keyframe_private.reschedule(leased, now() + keyframe_private.retry_delay(leased.failures + 1), leased.failures + 1, 'not_removed');
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = leased.subject) then
+    perform keyframe_private.reschedule(leased, now(), 0, null);
   else
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
   end if;
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';

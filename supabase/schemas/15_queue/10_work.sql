@@ -7,7 +7,7 @@
 -- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
 -- generate proves by the token that it holds a lease, because a worker may lease a row again while its work under the expired lease is
--- still going on. deliver proves it by worker_id (is_held), because a worker never sends a delivery twice at once. What happened outside
+-- still going on. deliver proves it by worker_id (is_leased), because a worker never sends a delivery twice at once. What happened outside
 -- counts even if the lease was lost: that a delivery succeeded, and what the provider says of a run.
 --
 -- Only workers update and delete; others insert (an administrator may change due_at). So no transaction of a user, however long it stays
@@ -87,23 +87,23 @@ begin
 end $$;
 
 -- Locks leased work for the holder of its lease. Its fields are null when the lease is lost: then statements with its id match no row.
-create function keyframe_private.lock_held_work(work_id bigint, lease_token uuid)
+create function keyframe_private.lock_leased_work(work_id bigint, lease_token uuid)
 returns keyframe_private.work language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
-  held keyframe_private.work;
+  leased keyframe_private.work;
 begin
-  select w.* into held from keyframe_private.work w
-  where w.id = work_id and w.lease_token = lock_held_work.lease_token and w.state = 'leased' for update;
-  return held;
+  select w.* into leased from keyframe_private.work w
+  where w.id = work_id and w.lease_token = lock_leased_work.lease_token and w.state = 'leased' for update;
+  return leased;
 end $$;
 
-create function keyframe_private.reschedule(held keyframe_private.work, due timestamptz, failures integer, error text)
+create function keyframe_private.reschedule(leased keyframe_private.work, due timestamptz, failures integer, error text)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
   update keyframe_private.work w
-  set state = 'scheduled', due_at = due, worker_id = null, lease_token = null, kind = held.kind, submit_id = held.submit_id,
-      resource = held.resource, failures = least(reschedule.failures, 1000000), last_error = error
-  where w.id = held.id;
+  set state = 'scheduled', due_at = due, worker_id = null, lease_token = null, kind = leased.kind, submit_id = leased.submit_id,
+      resource = leased.resource, failures = least(reschedule.failures, 1000000), last_error = error
+  where w.id = leased.id;
 end $$;
 
 -- The same for many rows, which keep their failures. Those that are due are ready at once.

@@ -250,10 +250,10 @@ end $$;
 create function keyframe_worker.record_run_not_canceled(work_id bigint, lease_token uuid, is_unknown boolean)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
 begin
   perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.id = held.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
-  perform keyframe_private.reschedule_or_finish(held);
+  where s.id = leased.submit_id and s.ended_at is null and (is_unknown or s.answered_at < now() - interval '1 day');
+  perform keyframe_private.reschedule_or_finish(leased);
 end $$;
 comment on function keyframe_worker.record_run_not_canceled is 'Records that canceling a provider run has not ended it.';

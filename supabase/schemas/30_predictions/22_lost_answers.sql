@@ -77,7 +77,7 @@ create function keyframe_worker.record_search_ended(
   prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean, work_id bigint default null, lease_token uuid default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   searched bigint[];
 begin
   perform from keyframe.predictions p where p.id = record_search_ended.prediction_id for update;
@@ -85,7 +85,7 @@ begin
     select u.id from keyframe_private.provider_submits u
     where u.prediction_id = record_search_ended.prediction_id and u.attempt between first_attempt and last_attempt and u.is_unanswered
     order by u.id for update);
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
   perform keyframe_private.end_submit(u.id,
     case when is_unproven or u.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
   from keyframe_private.provider_submits u

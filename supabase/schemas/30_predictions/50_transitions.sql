@@ -5,7 +5,7 @@
 -- of the owner that wait for a slot. admit_predictions begins with the slots.
 --
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
--- created no run, or had no answer. Without the lease all fields of `held` are null: then statements with its id match no row.
+-- created no run, or had no answer. Without the lease all fields of `leased` are null: then statements with its id match no row.
 
 -- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
 -- hour, so a run that ends late still gets 50 minutes for copying.
@@ -71,7 +71,7 @@ create function keyframe_worker.complete_prediction(
   height integer default null, duration_seconds double precision default null, has_audio boolean default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   done record;
 begin
   update keyframe.predictions p
@@ -79,9 +79,9 @@ begin
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
       output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
       completed_at = clock_timestamp(), progress = 1, updated_at = now()
-  where p.id = held.subject and held.kind = 'store' and p.status = 'storing'
+  where p.id = leased.subject and leased.kind = 'store' and p.status = 'storing'
   returning p.step, p.model, p.started_at into done;
-  perform keyframe_private.finish_work(held, has_output => found);
+  perform keyframe_private.finish_work(leased, has_output => found);
   if done is null then
     return false;
   end if;
@@ -96,16 +96,16 @@ create function keyframe_worker.fail_prediction(
   attempt_without_run integer default null)
 returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  subject constant uuid := coalesce(leased.subject, prediction_id);
 begin
   perform from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if keyframe_private.is_current(held) then
+  if keyframe_private.is_current(leased) then
     perform keyframe_private.mark_failed(subject, code, message, retryable, fail_prediction.stage);
   end if;
-  perform keyframe_private.finish_work(held);
-  return held.id is not null;
+  perform keyframe_private.finish_work(leased);
+  return leased.id is not null;
 end $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: the lease is lost. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
@@ -115,8 +115,8 @@ create function keyframe_worker.retry_prediction_later(
   attempt_without_run integer default null, unanswered_attempt integer default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  subject constant uuid := coalesce(leased.subject, prediction_id);
   row_now keyframe.predictions;
   counted integer;
   due timestamptz;
@@ -124,17 +124,17 @@ begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
   perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
-  if not keyframe_private.is_current(held) then
-    perform keyframe_private.reschedule_or_finish(held);
+  if not keyframe_private.is_current(leased) then
+    perform keyframe_private.reschedule_or_finish(leased);
     return 'too_late';
   end if;
-  counted := held.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
+  counted := leased.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   due := now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted));
   if row_now.status <> 'queued' then
-    perform keyframe_private.reschedule(held, due, counted, code);
+    perform keyframe_private.reschedule(leased, due, counted, code);
     return 'later';
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
   if counted >= keyframe_private.max_failures() then
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
@@ -368,17 +368,17 @@ create function keyframe_worker.report_run(
   work_id bigint default null, lease_token uuid default null, poll_seconds double precision default null)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work;
+  leased keyframe_private.work;
   outcome text;
 begin
   if work_id is not null then
-    held := keyframe_private.lock_held_work(work_id, lease_token);
+    leased := keyframe_private.lock_leased_work(work_id, lease_token);
   end if;
   outcome := keyframe_private.record_run_state(prediction_id, attempt,
     jsonb_populate_record(null::keyframe_private.provider_run, run), found_by, attempt_without_run);
   -- A run from the provider's list may be another's.
-  if held.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
-    perform keyframe_private.reschedule_or_finish(held, poll_seconds);
+  if leased.id is not null and (found_by is null or outcome in ('recorded', 'unchanged', 'ended', 'stale')) then
+    perform keyframe_private.reschedule_or_finish(leased, poll_seconds);
   end if;
   return outcome;
 end $$;
@@ -399,8 +399,8 @@ create function keyframe_worker.record_model_refused(
   work_id bigint, lease_token uuid, prediction_id uuid, message text, attempt_without_run integer)
 returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  subject constant uuid := coalesce(held.subject, prediction_id);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  subject constant uuid := coalesce(leased.subject, prediction_id);
   row_now keyframe.predictions;
   project keyframe.projects;
   gone keyframe.models;
@@ -408,11 +408,11 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  if not keyframe_private.is_current(held) or row_now.status <> 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
+  if not keyframe_private.is_current(leased) or row_now.status <> 'queued' then
+    perform keyframe_private.reschedule_or_finish(leased);
     return 'too_late';
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
   perform keyframe_private.set_refused(row_now.step, row_now.model, now());
   if row_now.requested_model is distinct from row_now.model then
     select j.* into project from keyframe.projects j where j.id = row_now.project_id;

@@ -49,13 +49,13 @@ begin
 end $$;
 
 -- Whether the prediction still needs this submit, poll or store.
-create function keyframe_private.is_current(held keyframe_private.work)
+create function keyframe_private.is_current(leased keyframe_private.work)
 returns boolean language plpgsql stable set search_path = '' as $$
 begin
   return exists (
     select from keyframe.predictions p
-    left join keyframe_private.provider_submits s on s.id = held.submit_id
-    where p.id = held.subject and case held.kind
+    left join keyframe_private.provider_submits s on s.id = leased.submit_id
+    where p.id = leased.subject and case leased.kind
       when 'submit' then p.status = 'queued' and s.attempt = p.attempt
       when 'poll' then p.status in ('starting', 'processing') and s.provider_prediction_id = p.provider_prediction_id
       when 'store' then p.status = 'storing'
@@ -63,60 +63,60 @@ begin
 end $$;
 
 -- Deletes work that is done, or that is no longer needed. After a store, also the poll of its run, and a partial output is queued for removal.
-create function keyframe_private.finish_work(held keyframe_private.work, has_output boolean default false)
+create function keyframe_private.finish_work(leased keyframe_private.work, has_output boolean default false)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
-  if held.kind = 'store' then -- its output is no longer written, and its run no longer polled
+  if leased.kind = 'store' then -- its output is no longer written, and its run no longer polled
     if not has_output then
-      perform keyframe_private.add_removals_of_partial_output(held.subject);
+      perform keyframe_private.add_removals_of_partial_output(leased.subject);
     end if;
     delete from keyframe_private.work w where w.id = any (array(
       select o.id from keyframe_private.work o
-      where o.subject = held.subject and o.kind = 'poll' and o.queue <> 'deliver' and o.state = 'scheduled' for update skip locked));
+      where o.subject = leased.subject and o.kind = 'poll' and o.queue <> 'deliver' and o.state = 'scheduled' for update skip locked));
   end if;
-  delete from keyframe_private.work w where w.id = held.id;
+  delete from keyframe_private.work w where w.id = leased.id;
 end $$;
 
 -- After work was done, or had nothing to do: a running run is polled later, an unsuccessful cancel is repeated, and other work is finished. A
 -- run is polled by the work that submitted it: one row follows a prediction from its submit to the end of its run.
-create function keyframe_private.reschedule_or_finish(held keyframe_private.work, poll_seconds double precision default null)
+create function keyframe_private.reschedule_or_finish(leased keyframe_private.work, poll_seconds double precision default null)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   run_submit bigint;
 begin
-  if held.kind in ('submit', 'poll') then
+  if leased.kind in ('submit', 'poll') then
     select s.id into run_submit from keyframe.predictions p
     join keyframe_private.provider_submits s on s.provider_prediction_id = p.provider_prediction_id
-    where p.id = held.subject and p.status in ('starting', 'processing');
+    where p.id = leased.subject and p.status in ('starting', 'processing');
     if run_submit is not null and (
-      held.kind = 'poll' and held.submit_id = run_submit or not keyframe_private.has_work(held.subject, 'poll', run_submit)) then
-      held.kind := 'poll';
-      held.resource := 'poll';
-      held.submit_id := run_submit;
-      perform keyframe_private.reschedule(held,
+      leased.kind = 'poll' and leased.submit_id = run_submit or not keyframe_private.has_work(leased.subject, 'poll', run_submit)) then
+      leased.kind := 'poll';
+      leased.resource := 'poll';
+      leased.submit_id := run_submit;
+      perform keyframe_private.reschedule(leased,
         now() + coalesce(make_interval(secs => poll_seconds), keyframe_private.poll_interval()), 0, null);
       return;
     end if;
-  elsif held.kind = 'cancel' and exists (
-    select from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null) then
-    perform keyframe_private.reschedule(held,
-      now() + least(interval '5 minutes', interval '10 seconds' * (held.failures + 1)), held.failures + 1, 'not_canceled');
+  elsif leased.kind = 'cancel' and exists (
+    select from keyframe_private.provider_submits s where s.id = leased.submit_id and s.ended_at is null) then
+    perform keyframe_private.reschedule(leased,
+      now() + least(interval '5 minutes', interval '10 seconds' * (leased.failures + 1)), leased.failures + 1, 'not_canceled');
     return;
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
 end $$;
 
 create function keyframe_worker.retry_work(work_id bigint, lease_token uuid, code text)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
-  due constant timestamptz := now() + keyframe_private.retry_delay(held.failures + 1);
+  leased keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
+  due constant timestamptz := now() + keyframe_private.retry_delay(leased.failures + 1);
 begin
   if not keyframe_private.is_lock_wait(code) then
-    held.failures := held.failures + 1;
-    held.last_error := code;
+    leased.failures := leased.failures + 1;
+    leased.last_error := code;
   end if;
-  perform keyframe_private.reschedule(held, due, held.failures, held.last_error);
+  perform keyframe_private.reschedule(leased, due, leased.failures, leased.last_error);
 end $$;
 comment on function keyframe_worker.retry_work is 'Gives work back that could not be done or recorded: it is retried after growing intervals. A lock timeout does not count as a failure.';
 
@@ -125,31 +125,31 @@ comment on function keyframe_worker.retry_work is 'Gives work back that could no
 create function keyframe_worker.begin_submit(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   row_now keyframe.predictions;
   submit keyframe_private.provider_submits;
   settings jsonb;
   has_images boolean;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = held.subject for update;
+  select p.* into row_now from keyframe.predictions p where p.id = leased.subject for update;
   if row_now.status is distinct from 'queued' then
-    perform keyframe_private.reschedule_or_finish(held);
+    perform keyframe_private.reschedule_or_finish(leased);
     return null;
-  elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
+  elsif leased.last_error = 'lease_expired' and leased.failures >= keyframe_private.max_failures() or row_now.attempt >= 1000000 then
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
-  select s.* into submit from keyframe_private.provider_submits s where s.id = held.submit_id and s.is_unsent for update;
+  select s.* into submit from keyframe_private.provider_submits s where s.id = leased.submit_id and s.is_unsent for update;
   if not found then
     -- The submit of this work is over. Another one is added, unless one waits already or a later one was begun, which may be in progress.
     if not exists (
       select from keyframe_private.provider_submits s
       where s.prediction_id = row_now.id
-        and (s.is_unsent or s.id = held.submit_id and s.attempt < row_now.attempt)) then
-      perform keyframe_private.add_next_submit(row_now, now(), held.failures, held.last_error);
+        and (s.is_unsent or s.id = leased.submit_id and s.attempt < row_now.attempt)) then
+      perform keyframe_private.add_next_submit(row_now, now(), leased.failures, leased.last_error);
     end if;
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
   select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) into settings
@@ -157,7 +157,7 @@ begin
   if settings is null then
     perform keyframe_private.mark_failed(row_now.id, 'model_unavailable',
       'The model was removed while this generation started. Run the step again.', true);
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
   has_images := keyframe_private.has_images(row_now.input);
@@ -180,74 +180,74 @@ comment on function keyframe_worker.begin_submit is 'Records a submit before it 
 create function keyframe_worker.expire_prediction(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   row_now keyframe.predictions;
 begin
-  select p.* into row_now from keyframe.predictions p where p.id = held.subject and p.completed_at is null for update;
+  select p.* into row_now from keyframe.predictions p where p.id = leased.subject and p.completed_at is null for update;
   if row_now.deadline_at <= now() then
     perform keyframe_private.mark_failed(row_now.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true);
-  elsif held.kind <> 'expire' and keyframe_private.is_current(held) then -- give_up, because its leases expired
+  elsif leased.kind <> 'expire' and keyframe_private.is_current(leased) then -- give_up, because its leases expired
     perform keyframe_private.mark_failed(row_now.id, 'attempts_exhausted', 'It failed too often. Run the step again.', true);
   end if;
-  perform keyframe_private.finish_work(held);
+  perform keyframe_private.finish_work(leased);
 end $$;
 comment on function keyframe_worker.expire_prediction is 'Fails a prediction that is past its deadline, or whose leases expired too often. Finishes a store that is no longer needed.';
 
 create function keyframe_worker.admit_predictions(work_id bigint, lease_token uuid)
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
 begin
-  if held.id is not null then
-    perform keyframe_private.acquire_lock('slots', held.owner_id); -- before the lock of the images, as a start does
+  if leased.id is not null then
+    perform keyframe_private.acquire_lock('slots', leased.owner_id); -- before the lock of the images, as a start does
     perform keyframe_private.continue_or_fail(w::keyframe.predictions) from (
       select o.* from keyframe.predictions o
-      where held.kind = 'continue' and o.id = held.subject and o.waits_for is not null and o.status = 'queued' for update) w;
-    perform keyframe_private.admit_in_line(held.owner_id);
-    perform keyframe_private.finish_work(held);
+      where leased.kind = 'continue' and o.id = leased.subject and o.waits_for is not null and o.status = 'queued' for update) w;
+    perform keyframe_private.admit_in_line(leased.owner_id);
+    perform keyframe_private.finish_work(leased);
   end if;
 end $$;
 comment on function keyframe_worker.admit_predictions is 'Gives a prediction the end image of the previous shot (continue), and gives the free slots of an owner to the predictions first in line.';
 
 -- Returns leased work as a task of generate. If there is nothing to do, it returns null, and deletes the work or, if a callback came shortly
 -- before, schedules the poll again. Reads predictions without a lock.
-create function keyframe_private.prepare_task(held keyframe_private.work, poll_after interval, at timestamptz)
+create function keyframe_private.prepare_task(leased keyframe_private.work, poll_after interval, at timestamptz)
 returns jsonb language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
-  task text := held.kind;
+  task text := leased.kind;
   details jsonb := '{}';
   updated timestamptz;
 begin
-  if held.kind in ('poll', 'store') then
+  if leased.kind in ('poll', 'store') then
     select jsonb_build_object('project_id', p.project_id, 'attempt', p.attempt, 'step', p.step,
-      'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', held.last_error),
+      'provider_prediction_id', p.provider_prediction_id, 'provider_output_url', p.provider_output_url, 'last_error', leased.last_error),
       p.updated_at
-    into details, updated from keyframe.predictions p where p.id = held.subject and keyframe_private.is_current(held);
-    if details is null and held.kind = 'store' then
+    into details, updated from keyframe.predictions p where p.id = leased.subject and keyframe_private.is_current(leased);
+    if details is null and leased.kind = 'store' then
       task := 'give_up'; -- which also queues the partial output for removal
       details := '{}';
-    elsif held.last_error = 'lease_expired' and held.failures >= keyframe_private.max_failures() then
+    elsif leased.last_error = 'lease_expired' and leased.failures >= keyframe_private.max_failures() then
       task := 'give_up';
-    elsif held.kind = 'poll' and held.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
-      perform keyframe_private.reschedule(held, updated + poll_after, 0, null);
+    elsif leased.kind = 'poll' and leased.failures = 0 and updated between at - poll_after and at then -- a later time is of a clock that was set back
+      perform keyframe_private.reschedule(leased, updated + poll_after, 0, null);
       return null;
     end if;
-  elsif held.kind = 'cancel' then
+  elsif leased.kind = 'cancel' then
     select jsonb_build_object('attempt', s.attempt, 'provider_prediction_id', s.provider_prediction_id)
-    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.ended_at is null;
-  elsif held.kind = 'search' then
+    into details from keyframe_private.provider_submits s where s.id = leased.submit_id and s.ended_at is null;
+  elsif leased.kind = 'search' then
     select s.search_task || jsonb_build_object(
       'step', s.step, 'model', s.model, 'attempt', s.attempt, 'search_attempt', s.attempt, 'search_since', s.submitted_at)
-    into details from keyframe_private.provider_submits s where s.id = held.submit_id and s.search_task is not null;
-  elsif held.kind = 'remove' and not exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
+    into details from keyframe_private.provider_submits s where s.id = leased.submit_id and s.search_task is not null;
+  elsif leased.kind = 'remove' and not exists (select from keyframe_private.file_removals r where r.owner_id = leased.subject) then
     details := null;
   end if;
   if details is null then
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
     return null;
   end if;
-  return jsonb_build_object('task', task, 'id', held.subject, 'work_id', held.id, 'lease_token', held.lease_token,
-    'owner_id', held.owner_id) || details;
+  return jsonb_build_object('task', task, 'id', leased.subject, 'work_id', leased.id, 'lease_token', leased.lease_token,
+    'owner_id', leased.owner_id) || details;
 end $$;
 
 create function keyframe_worker.claim_tasks(
@@ -261,7 +261,7 @@ declare
   at timestamptz;
   queue keyframe_private.work_queue;
   claimed record;
-  held keyframe_private.work;
+  leased keyframe_private.work;
   tasks jsonb := '[]';
   is_more boolean := false;
 begin
@@ -274,8 +274,8 @@ begin
       select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at, cursors) l;
       cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
-      foreach held in array claimed.leased loop
-        tasks := tasks || coalesce(keyframe_private.prepare_task(held, poll_after, at), '[]');
+      foreach leased in array claimed.leased loop
+        tasks := tasks || coalesce(keyframe_private.prepare_task(leased, poll_after, at), '[]');
       end loop;
     end loop;
   end if;

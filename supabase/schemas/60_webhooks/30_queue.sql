@@ -33,28 +33,28 @@ begin
   return null;
 end $$;
 
-create function keyframe_private.resume_deliveries(held keyframe_private.work, at timestamptz)
+create function keyframe_private.resume_deliveries(leased keyframe_private.work, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
   most constant integer := 100; -- of each endpoint in one claim
   last keyframe.webhook_deliveries;
   part uuid[];
 begin
-  select d.* into last from keyframe.webhook_deliveries d where d.id = held.subject;
+  select d.* into last from keyframe.webhook_deliveries d where d.id = leased.subject;
   -- In the order of an index: an endpoint may have a million.
   part := array(
     select d.id from keyframe.webhook_deliveries d
-    where d.endpoint_id = held.lane and d.status = 'pending'
+    where d.endpoint_id = leased.lane and d.status = 'pending'
       and (last.id is null or (d.event_type, d.created_at, d.id) > (last.event_type, last.created_at, last.id))
     order by d.event_type, d.created_at, d.id limit most);
   perform keyframe_private.add_endpoint_work(e, 'deliver', d.id, d.next_attempt_at)
   from (select o.* from keyframe.webhook_deliveries o where o.id = any (part) order by o.next_attempt_at, o.id) d
-  cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = held.lane offset 0) e;
+  cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = leased.lane offset 0) e;
   if cardinality(part) = most then
-    update keyframe_private.work w set subject = part[most] where w.id = held.id;
-    perform keyframe_private.reschedule_all(array[held.id], array[at], at);
+    update keyframe_private.work w set subject = part[most] where w.id = leased.id;
+    perform keyframe_private.reschedule_all(array[leased.id], array[at], at);
   else
-    delete from keyframe_private.work w where w.id = held.id;
+    delete from keyframe_private.work w where w.id = leased.id;
   end if;
 end $$;
 

@@ -40,10 +40,10 @@ create type keyframe_private.delivery_result as (
   error text, response_excerpt text, delivered boolean, next_at timestamptz);
 comment on type keyframe_private.delivery_result is 'The result of an attempt, and what it means. next_at: when the next attempt is due; null when the delivery has ended.';
 
-create function keyframe_private.is_held(work_id bigint, worker_id uuid)
+create function keyframe_private.is_leased(work_id bigint, worker_id uuid)
 returns boolean language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
-  return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_held.worker_id);
+  return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_leased.worker_id);
 end $$;
 
 -- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
@@ -64,7 +64,7 @@ declare
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0 for update skip locked) d
     where d.attempts = r.attempt - 1 and d.status = 'pending' -- an administrator may have ended it meanwhile
-      and (v.delivered or keyframe_private.is_held(r.work_id, worker_id)));
+      and (v.delivered or keyframe_private.is_leased(r.work_id, worker_id)));
   recorded constant uuid[] := array(select j.id from unnest(judged) j);
   endpoints constant uuid[] := array(select distinct j.endpoint_id from unnest(judged) j);
 begin
@@ -105,17 +105,17 @@ end $$;
 create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
-  held keyframe_private.work;
+  leased_row keyframe_private.work;
   sent bigint[];
   too_large bigint[];
   later bigint[];
   later_due timestamptz[];
   endpoints json;
 begin
-  for held in select l.* from unnest(leased) l where l.kind = 'resume' loop
-    perform keyframe_private.resume_deliveries(held, at);
+  for leased_row in select l.* from unnest(leased) l where l.kind = 'resume' loop
+    perform keyframe_private.resume_deliveries(leased_row, at);
   end loop;
-  -- pending: not ended, and leased once. A subquery that is null, because Postgres may plan `not exists` as a join that reads the whole queue.
+  -- pending: not ended, and leased once. Written as `(select …) is null`: `not exists` may be planned as a join that reads the whole queue.
   -- due: with its body, and the bytes of its owner up to it. fitting: those with the fewest bytes of an owner, up to max_bytes, but one at least.
   with pending as materialized (
     select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
@@ -159,7 +159,7 @@ end $$;
 create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_held(w, worker_id);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_leased(w, worker_id);
 end $$;
 
 -- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets
@@ -188,7 +188,7 @@ begin
       unrecorded := array(
         select r.id from jsonb_to_recordset(results) r (id uuid, work_id bigint, attempt integer)
         cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = r.id offset 0) d
-        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_held(r.work_id, worker_id));
+        where d.attempts = r.attempt - 1 and d.status = 'pending' and r.id <> all (recorded) and keyframe_private.is_leased(r.work_id, worker_id));
       -- The rest has ended meanwhile: a claim drops it.
       perform keyframe_private.give_back(array(
         select r.work_id from jsonb_to_recordset(results) r (id uuid, work_id bigint)

@@ -163,29 +163,29 @@ end $$;
 create function keyframe_worker.begin_removal(work_id bigint, lease_token uuid)
 returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
   files jsonb;
 begin
   with due as (
     select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
     from keyframe_private.file_removals r
-    where r.owner_id = held.subject and (r.removed_by is null or not exists (
-      select from keyframe_private.work w where w.id = r.removed_by and w.id <> held.id and w.state = 'leased'))
+    where r.owner_id = leased.subject and (r.removed_by is null or not exists (
+      select from keyframe_private.work w where w.id = r.removed_by and w.id <> leased.id and w.state = 'leased'))
     order by r.failures, r.bucket, r.name limit 100 for update skip locked
   ), kept as (
     delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
   ), begun as (
-    update keyframe_private.file_removals r set removed_by = held.id
+    update keyframe_private.file_removals r set removed_by = leased.id
     from due where not due.is_needed and r.bucket = due.bucket and r.name = due.name
     returning r.bucket, r.name
   )
   select jsonb_agg(jsonb_build_object('bucket', b.bucket, 'name', b.name) order by b.bucket, b.name) into files from begun b;
   if files is not null then
     return files;
-  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then -- they are locked
-    perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(1), held.failures, held.last_error);
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = leased.subject) then -- they are locked
+    perform keyframe_private.reschedule(leased, now() + keyframe_private.retry_delay(1), leased.failures, leased.last_error);
   else
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
   end if;
   return null;
 end $$;
@@ -194,19 +194,19 @@ comment on function keyframe_worker.begin_removal is 'The next files of an owner
 create function keyframe_worker.record_files_removed(work_id bigint, lease_token uuid, refused jsonb default '[]')
 returns void language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
-  held constant keyframe_private.work := keyframe_private.lock_held_work(work_id, lease_token);
+  leased constant keyframe_private.work := keyframe_private.lock_leased_work(work_id, lease_token);
 begin
   update keyframe_private.file_removals r
   set removed_by = null, failures = r.failures + 1
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
-  where r.removed_by = held.id and r.bucket = f.bucket and r.name = f.name;
-  delete from keyframe_private.file_removals r where r.removed_by = held.id and r.owner_id = held.subject;
+  where r.removed_by = leased.id and r.bucket = f.bucket and r.name = f.name;
+  delete from keyframe_private.file_removals r where r.removed_by = leased.id and r.owner_id = leased.subject;
   if refused <> '[]' then
-    perform keyframe_private.reschedule(held, now() + keyframe_private.retry_delay(held.failures + 1), held.failures + 1, 'not_removed');
-  elsif exists (select from keyframe_private.file_removals r where r.owner_id = held.subject) then
-    perform keyframe_private.reschedule(held, now(), 0, null);
+    perform keyframe_private.reschedule(leased, now() + keyframe_private.retry_delay(leased.failures + 1), leased.failures + 1, 'not_removed');
+  elsif exists (select from keyframe_private.file_removals r where r.owner_id = leased.subject) then
+    perform keyframe_private.reschedule(leased, now(), 0, null);
   else
-    perform keyframe_private.finish_work(held);
+    perform keyframe_private.finish_work(leased);
   end if;
 end $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. `refused`: a list of {bucket, name}.';
