@@ -10,7 +10,7 @@ type Settings = {
   allowLocal: boolean;
   callDatabase: CallDatabase;
   log: Log;
-  /** For a process of `npm run worker`: the address of the project that it works for. A function works for the project that kicks it. */
+  /** The address of the project that a process of `npm run worker` works for. A function works for the project that kicks it. */
   address?: string | undefined;
   /** Milliseconds since 1970, for signatures. */
   now?: () => number;
@@ -19,8 +19,8 @@ type Settings = {
 /** A worker of `deliver`, for the edge function and for `npm run worker`. */
 export function createDeliverWorker({ allowLocal, callDatabase, log, address, now = Date.now }: Settings) {
   /**
-   * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If it fails, the claim fails, and the
-   * next one tries again.
+   * Loaded during the first claim, so that the answer to the first kick does not wait for undici. If loading fails, the claim fails, and the
+   * next claim tries again.
    */
   let sender: Promise<ReturnType<typeof createSender>> | undefined;
   const openSender = () =>

@@ -16,7 +16,7 @@ type Settings = {
   environment: Omit<FunctionEnvironment<"keyframe-generate">, "KEYFRAME_KICK_SECRET">;
   callDatabase: CallDatabase;
   log: Log;
-  /** For a process of `npm run worker`: the address of the project that it works for. A function works for the project that kicks it. */
+  /** The address of the project that a process of `npm run worker` works for. A function works for the project that kicks it. */
   address?: string | undefined;
   /** Milliseconds since 1970. */
   now?: () => number;

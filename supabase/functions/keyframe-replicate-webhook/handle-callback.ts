@@ -10,8 +10,8 @@ import { reportRun } from "../../../shared/replicate/report-run.ts";
 const query = z.object({ prediction: id, attempt: z.coerce.number().int().min(1).max(1_000_000) });
 
 /**
- * Records a callback whose signature is verified, in one SQL call. Every outcome is answered with 200, so that the provider does not
- * repeat the callback, except 404 for a prediction that is unknown or does not have this run. Throws ApiError.
+ * Records a callback whose signature is verified, in one SQL call. Every outcome is answered with 200, so that the provider does not repeat
+ * the callback. The exception is 404 for a prediction that is unknown or does not have this run. Throws ApiError.
  */
 export function createCallbackHandler(
   call: CallDatabase,

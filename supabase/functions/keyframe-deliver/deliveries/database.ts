@@ -27,7 +27,7 @@ const leasedEndpoint = z.object({
   max_open: z.int(),
   /** The signing secrets, newest first. */
   secrets: z.array(z.string()),
-  /** In the order in which they are sent. The event's id is the webhook-id, its body is sent byte for byte. */
+  /** Deliveries in the order in which they are sent. The event's id is the webhook-id, and its body is sent byte for byte. */
   deliveries: z.array(
     z.object({ id: z.string(), work_id: z.int(), attempt: z.int(), event_id: z.string(), body: z.string() }),
   ),

@@ -10,12 +10,12 @@ import { type Batch, createResults, NO_BATCH } from "./results.ts";
 /** maxOpen is what capacity_of() in SQL allows for `deliver`. workMs is longer than the 15 s to which post.ts limits a request. */
 export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, workMs: 25_000 };
 
-/** Limits one call: results wait for it. */
+/** Limits one call of the database, because results wait for it. */
 export const DATABASE_TIMEOUT_MS = 5_000;
 
 /**
- * How long after its claim a request may still start. The rest of the lease of 30 s (lease_of in SQL) is for the request, up to 15 s, and for
- * recording its result.
+ * How long after its claim a request may still start. The rest of the 30 s lease (lease_of in SQL) is for the request, which takes up to 15
+ * s, and for recording its result.
  */
 const BEGIN_WITHIN_MS = 10_000;
 
@@ -27,7 +27,7 @@ const MAX_BYTES = 500_000;
 
 type DeliveryWorkSettings = {
   exchange: Exchange;
-  /** Makes one attempt. A rejection has no result to record: the lease expires. */
+  /** Makes one attempt. If it rejects, there is no result to record, and the lease expires. */
   attempt(delivery: Delivery): Promise<AttemptResult>;
   log: Log;
   clock: Clock;
@@ -95,7 +95,7 @@ export function createDeliveryWork({ exchange, attempt, log, clock, address }: D
     }
   }
 
-  /** Leases up to the limits in SQL, however many are open. A delivery whose endpoint is busy starts when another one ends (next). */
+  /** Leases up to the limits in SQL, however many requests are open. `next` starts a delivery whose endpoint is busy when another one ends. */
   async function claim({ isStopping, heartbeatMs, waitMs, callMs }: Omit<ClaimRequest, "free">) {
     if (isStopping) leased.giveAllBack();
     let isRefused = false;

@@ -4,7 +4,7 @@ type Endpoint = { maxOpen: number; open: number; waiting: Waiting[] };
 /** A delivery that waits for an earlier request to its endpoint. It must start well before its lease ends. */
 type Waiting = { delivery: Delivery; beginUntil: number };
 
-/** The deliveries that a worker has leased and not sent yet. The database leases no more of an endpoint than it may have open soon. */
+/** The deliveries that a worker has leased and not sent. The database leases no more of an endpoint than may soon be open. */
 export function createLeased(now: () => number) {
   const endpoints = new Map<string, Endpoint>();
   const returned: number[] = [];
@@ -14,7 +14,7 @@ export function createLeased(now: () => number) {
   }
 
   return {
-    /** `isHere`: whether this worker has the delivery already: after a crash the database may have forgotten the lease and given it again. */
+    /** `isHere`: whether this worker already has the delivery. After a crash the database may have forgotten the lease and given it again. */
     add(
       { endpoint_id, url, secrets, max_open, deliveries }: LeasedEndpoint,
       beginUntil: number,
@@ -57,7 +57,7 @@ export function createLeased(now: () => number) {
     giveAllBack(): void {
       for (const endpoint of endpoints.values()) giveBack(endpoint.waiting.splice(0));
     },
-    /** The work to give back with the next call; returnAgain, when that call fails. */
+    /** The work to give back with the next call. If that call fails, returnAgain puts it back. */
     drainReturned: (): number[] => returned.splice(0),
     returnAgain: (work: number[]): void => void returned.push(...work),
   };

@@ -9,7 +9,7 @@ import type { AttemptResult } from "./database.ts";
 const RECORD_AGAIN_MS = 1_000;
 const RECORD_WITHIN_MS = 60_000;
 
-/** A result to record at `from` or later. It is dropped at `until`. One that the database has refused is recorded by itself. */
+/** A result to record at `from` or later, and to drop at `until`. After the database has refused it, it is recorded by itself (`isAlone`). */
 type Recording = { result: AttemptResult; from: number; until: number; isAlone: boolean };
 
 /** The results that one call carries, and what to do after it. `unrecorded`: the ids of deliveries whose rows were locked. */

@@ -13,7 +13,7 @@ type AttemptSettings = {
   allowLocal: boolean;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Milliseconds of a monotonic clock: `now` may be set during a request. */
+  /** Milliseconds of a monotonic clock, because the clock of `now` may be set during a request. */
   elapsed(): number;
   log: Log;
 };
@@ -51,7 +51,7 @@ export function createAttempt({
     try {
       headers = eventHeaders(secrets, event_id, at, body);
     } catch (error) {
-      // Not the receiver's fault: the secrets are missing from the Vault or damaged.
+      // The receiver is not at fault: the secrets are missing from the Vault or damaged.
       log.error("delivery_not_signed", { deliveryId: id, endpointId: endpoint_id, reason: describeError(error) });
       return notSent("not_signed");
     }

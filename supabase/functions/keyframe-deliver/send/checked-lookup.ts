@@ -1,15 +1,15 @@
 import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
 import { SendError } from "./send-error.ts";
 
-/** All A and AAAA addresses of a name. Rejects or returns none when there are none. */
+/** Resolves a name to all its A and AAAA addresses. Without any, it rejects or returns an empty list. */
 export type Resolve = (hostname: string) => Promise<{ address: string }[]>;
 
 /** The addresses to connect to, at least one. Throws SendError. */
 export type CheckedLookup = (hostname: string) => Promise<string[]>;
 
 /**
- * The connection uses the returned addresses, so nothing can change after the check. One forbidden address among several refuses the name.
- * Not called for IP addresses, which checkUrl checks.
+ * The connection uses the returned addresses, so nothing can change after the check. One forbidden address among several refuses the name. A
+ * host that is an IP address is not looked up: checkUrl checks it.
  */
 export function createCheckedLookup(resolve: Resolve, rules: AddressRules): CheckedLookup {
   return async (hostname) => {

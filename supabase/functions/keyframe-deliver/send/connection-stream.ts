@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
 import { SendError } from "./send-error.ts";
 
-/** Each connection has a buffer of this size; most responses are smaller. */
+/** The buffer of each connection has this size, because most responses are smaller. */
 const READ_BYTES = 4 * 1024;
 
 /**
@@ -37,7 +37,7 @@ export class ConnectionStream extends Duplex {
     done(error);
   }
 
-  /** undici calls these two: an unused connection keeps no process alive. */
+  /** undici calls ref and unref, so that an unused connection keeps no process alive. */
   ref(): void {
     this.#connection.ref();
   }
@@ -46,7 +46,7 @@ export class ConnectionStream extends Duplex {
     this.#connection.unref();
   }
 
-  /** At least one byte, or null at the end. */
+  /** Returns at least one byte, or null at the end. */
   async #readAnswer(): Promise<Buffer | null> {
     for (;;) {
       const count = await this.#connection.read(this.#buffer);

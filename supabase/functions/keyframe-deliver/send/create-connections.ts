@@ -7,26 +7,26 @@ import { type DialSettings, dial, type Peer } from "./dial.ts";
 /** How long an unused connection is kept: less than the five seconds after which many servers close it. */
 const IDLE_MS = 4_000;
 
-/** The maximum of unused connections. Each is a file descriptor, and every delivery can go to another host. */
+/** The most unused connections that are kept. Each is a file descriptor, and every delivery can go to another host. */
 const MAX_IDLE = 400;
 
 export type ConnectionSettings = DialSettings & { idleMs?: number; maxIdle?: number };
 
-// Without undici-client.d.ts, which `deno check` does not read, undici's client has no types.
+// undici-client.d.ts gives undici's client its types, but `deno check` does not read it.
 type Done = (...outcome: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
 
 /** A connection that sends one request at a time. It connects at the first request. */
 export type Connection = {
   client: Client;
-  /** After a complete response: keeps the connection for the same origin, or closes it when too many are unused. */
+  /** Call it after a complete response: it keeps the connection for the same origin, or closes it when too many are unused. */
   release(): void;
-  /** Closes it in any state. */
+  /** Closes the connection in any state. */
   destroy(): void;
 };
 
 /**
- * The connections of a process. The number of open requests bounds those in use; this bounds the unused ones. undici's Agent bounds
- * neither them nor the time to connect.
+ * The connections of a process. The number of open requests limits the connections in use; maxIdle limits the unused ones. undici's Agent
+ * limits neither the unused connections nor the time to connect.
  */
 export function createConnections({
   idleMs = IDLE_MS,
@@ -54,7 +54,7 @@ export function createConnections({
           // An error thrown by undici here must not end the process.
           .catch(destroy);
       },
-      // undici repeats only requests that it has not written; with one at a time none is sent twice.
+      // undici repeats only requests that it has not written. With one request at a time, none is sent twice.
       pipelining: 1,
       maxHeaderSize: MAX_HEAD_BYTES,
       keepAliveTimeout: idleMs,
@@ -75,7 +75,7 @@ export function createConnections({
         else destroy();
       },
     };
-    // A connection in use may reconnect for a request that it had not begun to send.
+    // A connection in use may reconnect for a request that it had not begun to send, so only an unused one is destroyed.
     client.on("disconnect", () => removeIdle((each) => each.connection === connection)?.destroy());
     return connection;
   }

@@ -6,13 +6,13 @@ import { SendError } from "./send-error.ts";
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: CheckedLookup; ca?: string };
 
-/** `port` is empty for the protocol's own. */
+/** An empty `port` means the default port of the protocol. */
 export type Peer = { protocol: string; hostname: string; port: string };
 
 /**
- * Opens a connection for HTTP with Deno's functions: on the hosted runtime node:tls reports a connection as secure before the
+ * Opens a connection for HTTP with Deno's functions, because on the hosted runtime node:tls reports a connection as secure before the
  * handshake, and fails when the first of several addresses fails.
- * Rejects with SendError or the error of the connection. The signal ends it; on the hosted runtime a connect that has begun ends by itself.
+ * Rejects with SendError or the connection's error. The signal aborts it, but the hosted runtime finishes a connect that has begun.
  */
 export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: AbortSignal): Promise<Deno.Conn> {
   const { protocol, hostname, port } = peer;
@@ -23,14 +23,14 @@ export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: Abo
   return isSecure ? await secure(connection, hostname, ca, signal) : connection;
 }
 
-/** When aborted during a handshake, Deno may keep the socket until the other side closes it. */
+/** After an abort during the handshake, Deno may keep the socket until the other side closes it. */
 async function secure(
   connection: Deno.TcpConn,
   hostname: string,
   ca: string | undefined,
   signal: AbortSignal,
 ): Promise<Deno.Conn> {
-  // Takes over the connection without sending anything yet.
+  // startTls takes over the connection and sends nothing yet.
   const caCerts = ca === undefined ? [] : [ca];
   const secured = await Deno.startTls(connection, { hostname, caCerts, alpnProtocols: ["http/1.1"] }).catch((error) => {
     connection.close();
@@ -58,12 +58,12 @@ function isHangUp(error: unknown): boolean {
   return [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].some((kind) => error instanceof kind);
 }
 
-/** How long the next address waits for the current one, as RFC 8305 recommends. */
+/** How long the current address is tried before the next one starts, as RFC 8305 recommends. */
 const HEAD_START_MS = 250;
 
 /**
- * Connects to the first of several IP addresses that accepts. Each has a head start; after a refusal the next one starts at once.
- * Rejects when all have failed.
+ * Connects to the first of several IP addresses that accepts. The next address starts after HEAD_START_MS, or at once when the current one
+ * fails. Rejects when all have failed.
  */
 async function connectFirst(addresses: string[], port: number, signal: AbortSignal): Promise<Deno.TcpConn> {
   const connected = new AbortController();

@@ -3,8 +3,8 @@ import { createHmac } from "node:crypto";
 import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
 
 /**
- * The headers of one attempt, as in Standard Webhooks. Every valid secret signs, so a receiver with the old or the new one can verify.
- * Throws when there is no secret or one is not base64: nothing is sent unsigned.
+ * The headers of one attempt, as in Standard Webhooks. Every valid secret signs, so a receiver with the old or the new one can verify. Throws
+ * if there is no secret or one is not base64, so that nothing is sent unsigned.
  */
 export function eventHeaders(secrets: string[], eventId: string, now: Date, body: string): Record<string, string> {
   if (secrets.length === 0) throw new Error("The endpoint has no signing secret.");

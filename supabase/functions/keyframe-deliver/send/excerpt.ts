@@ -20,8 +20,8 @@ const REPEATED = 8;
 const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "");
 
 /**
- * A receiver that echoes the request by mistake must not leave a valid signature in the row: the owner's session can read it. Whatever
- * stands between its characters, such as escapes and line breaks, is ignored. A signature encoded again, in hex or base64, is not found.
+ * Drops the excerpt if it repeats a signature, as when a receiver echoes the request. The owner's session can read the row, so the row must
+ * hold no valid signature. Escapes and line breaks in it are ignored. A signature encoded again, in hex or base64, is not found.
  */
 export function keptExcerpt(excerpt: string | null, header: string): string | null {
   const text = lettersAndDigits(excerpt ?? "");

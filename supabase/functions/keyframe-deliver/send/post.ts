@@ -5,7 +5,7 @@ import { type Connection, type ConnectionSettings, createConnections } from "./c
 import { answerExcerpt, EXCERPT_BYTES } from "./excerpt.ts";
 import { classifyError, SendError } from "./send-error.ts";
 
-/** For the whole request: name resolution, connection, handshake, sending and response. */
+/** Limits the whole request: name resolution, connection, handshake, sending and response. */
 export const REQUEST_TIMEOUT_MS = 15_000;
 
 /** How much of a response is read before its connection is closed. */
@@ -29,7 +29,7 @@ export type PostSettings = ConnectionSettings & { timeoutMs?: number };
 
 type Answer = { statusCode: number; retryAfter: string | undefined };
 
-/** Follows no redirect and uses no proxy: it connects only to the addresses of `lookup`. */
+/** Follows no redirect and uses no proxy, so it connects only to the addresses of `lookup`. */
 export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettings }: PostSettings): Post {
   const connect = createConnections(connectionSettings);
 
@@ -41,7 +41,7 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
       let bytes = 0;
       let ended = false;
 
-      /** The first call settles. A started response counts, however it ended; only a complete one keeps its connection. */
+      /** Only the first call settles. A response that has begun counts, however it ended. Only a complete one keeps its connection. */
       function end(error: unknown, isComplete = false): void {
         if (ended) return;
         ended = true;

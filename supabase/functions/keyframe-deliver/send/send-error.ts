@@ -1,6 +1,6 @@
 import type { ErrorClass } from "../deliveries/database.ts";
 
-/** A failure whose class is known where it is thrown. */
+/** A failure whose class is known where the error is thrown. */
 export class SendError extends Error {
   constructor(
     readonly errorClass: ErrorClass,

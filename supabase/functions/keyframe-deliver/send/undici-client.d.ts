@@ -1,4 +1,4 @@
-/** This module of undici has no types of its own; they are in the package. */
+/** This module of undici has no types of its own. The package undici has them. */
 declare module "undici/lib/dispatcher/client.js" {
   export { Client as default } from "undici";
 }

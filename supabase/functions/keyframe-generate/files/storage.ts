@@ -15,13 +15,13 @@ export class StorageError extends Error {
 }
 
 const QUICK_MS = 15_000;
-/** Storage's answer. A gateway may answer 200 with its own page: then nothing was done. */
+/** The answers of Storage. A gateway may answer 200 with a page of its own although nothing was done. */
 const signed = z.object({ signedURL: z.string().startsWith("/") });
 const stored = z.object({ Key: z.string() });
 const removed = z.array(z.unknown());
 const refusal = z.object({ statusCode: z.union([z.string(), z.number()]).optional() });
 
-/** Accesses files with the secret key. Without the SDK, which cannot abort a request and holds bodies in memory. All throw StorageError. */
+/** Accesses files with the secret key. The SDK cannot abort a request and holds bodies in memory, so it is not used. All throw StorageError. */
 export function createStorage(url: string, secretKey: string, fetcher: typeof fetch) {
   const base = `${url}/storage/v1`;
   const path = ({ bucket, name }: StoredFile) => `${bucket}/${name.split("/").map(encodeURIComponent).join("/")}`;
@@ -74,7 +74,7 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
       const init = { method: "POST", headers, body, signal, duplex: "half" as const };
       await read("upload", stored, await send("upload", `/object/${path(file)}`, init));
     },
-    /** At most 1,000 names of one bucket. A missing file is not an error. */
+    /** Removes at most 1,000 names of one bucket. A missing file is not an error. */
     async remove(bucket: StoredFile["bucket"], names: string[], signal: AbortSignal): Promise<void> {
       const response = await send("remove", `/object/${bucket}`, {
         method: "DELETE",

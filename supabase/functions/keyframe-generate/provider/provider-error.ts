@@ -7,7 +7,7 @@ import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
 import { contentRejected, isAboutMoney, readFailure, type Stage } from "../../../../shared/replicate/run-failure.ts";
 
 /**
- * A failed call of the provider. `status` is null without a complete answer: the call may have had its effect.
+ * A failed call of the provider. `status` is null if no complete answer came; then the call may have taken effect.
  * `explanation` is the provider's explanation, safe to show to the owner.
  */
 export class ProviderError extends Error {
@@ -45,18 +45,18 @@ export async function readRefusal(response: Response, now: number): Promise<Prov
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
 export type Reason<Code = FailureCode> = { code: Code; message: string; stage?: Stage };
 
-/** Why a task is retried. The two codes added here never end one. */
+/** Why a task is retried. The two codes added here never end a task. */
 export type RetryReason = Reason<FailureCode | "provider_rate_limited" | "output_unreachable">;
 
 /** What happens to a prediction after a failed call of the provider. */
 export type Verdict =
-  /** `providerAnswered` false: the call may have had its effect. */
+  /** If `providerAnswered` is false, the call may have taken effect. */
   | { action: "retry"; reason: RetryReason; providerAnswered: boolean; retryAfterSeconds: number | null }
   | { action: "fail"; reason: Reason; retryable: boolean }
-  /** The provider does not have the model: nothing was made. Another model can make the prediction. */
+  /** The provider does not have the model, so nothing was made. Another model can make the prediction. */
   | { action: "change_model"; reason: Reason };
 
-/** For any call: retry, because the cause can be the token, the account, the network or the provider. */
+/** The verdict for any call is to retry, because the cause can be the token, the account, the network or the provider. */
 export function retryVerdict(error: ProviderError): Verdict & { action: "retry" } {
   const { status, explanation, retryAfterSeconds } = error;
   // A 5xx can come from a gateway although the provider has carried out the call.
@@ -69,7 +69,7 @@ export function retryVerdict(error: ProviderError): Verdict & { action: "retry" 
   };
 }
 
-/** For a create: some answers mean that this input or model can never work. */
+/** The verdict for a create. Some answers mean that this input or model can never work. */
 export function createVerdict(error: ProviderError): Verdict {
   const { status, explanation } = error;
   if (isModelGone(status, explanation)) {
@@ -106,8 +106,8 @@ export function createVerdict(error: ProviderError): Verdict {
 const ABOUT_THE_INPUT = [400, 413, 422];
 
 /**
- * Whether the provider refuses what the service adds to each request (`webhook: must be HTTPS`) or how it sends it. Then the prompt is not at
- * fault.
+ * Whether the provider refuses what the service adds to each request (`webhook: must be HTTPS`) or how the service sends it. The prompt is
+ * then not at fault.
  */
 function isOurSetup(status: number | null, explanation: string): boolean {
   if (status !== null && ABOUT_THE_INPUT.includes(status)) {
@@ -120,7 +120,7 @@ function isOurSetup(status: number | null, explanation: string): boolean {
 }
 
 /**
- * For a missing official model Replicate answers 404 or 410, for a missing version of another model 422: "The specified version does not
+ * Replicate answers 404 or 410 for a missing official model, and 422 for a missing version of another model: "The specified version does not
  * exist …", "This version has been disabled …". An answer without the provider's explanation came from another server.
  */
 function isModelGone(status: number | null, explanation: string): boolean {

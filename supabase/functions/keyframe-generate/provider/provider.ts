@@ -7,7 +7,7 @@ import { ProviderError, readRefusal } from "./provider-error.ts";
 const TIMEOUT_MS = 20_000;
 
 const { status, logs } = providerPrediction.shape;
-/** A run with an id has been paid for: accept unknown statuses, or it would be submitted and paid for again. Polls read the rest. */
+/** A run with an id has been paid for. Refusing an unknown status would submit it and pay for it again. Polls read the rest. */
 const accepted = providerPrediction.extend({ status: status.catch("starting"), logs: logs.catch(null) });
 /** A run in the list. Any field may be missing; inputs are deleted after an hour. */
 const listed = accepted.extend({
@@ -37,7 +37,7 @@ type ProviderSettings = {
   now(): number;
 };
 
-/** Each request takes at most 20 s, and `create` makes one only. All throw ProviderError. */
+/** Each request takes at most 20 s, and `create` sends only one. All methods throw ProviderError. */
 export function createProvider(settings: ProviderSettings) {
   const get = async (id: string, signal: AbortSignal) =>
     parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id)));
@@ -50,14 +50,14 @@ export function createProvider(settings: ProviderSettings) {
       // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
       const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
-      // A community model runs by a version; a model of the provider's own has none.
+      // A community model is run by its version. An official model has no version.
       const version = model.includes(":") ? { version: model } : {};
       const route = model.includes(":") ? "/predictions" : `/models/${model}/predictions`;
       const options = { method: "POST", headers, data: { input, ...version, ...callback } };
       const ask = async (replicate: Replicate) => (await replicate.request(route, options)).json();
       return parse(accepted, await once(settings, signal, ask));
     },
-    /** Returns the run, which may have ended before. */
+    /** Returns the run, which may have ended before the call. */
     async cancel(id: string, signal: AbortSignal) {
       try {
         return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.cancel(id)));
@@ -96,9 +96,9 @@ export function createProvider(settings: ProviderSettings) {
 export type Provider = ReturnType<typeof createProvider>;
 
 /**
- * Makes the SDK send one request only. It has no option for that: it repeats every request that threw (a create whose answer is lost could
- * be paid for six times) and every 429, up to five times without a pause. So its fetch never throws: it returns a success unchanged, and for
- * everything else 418, which the SDK does not repeat. The real error is thrown afterwards.
+ * Makes the SDK send only one request. The SDK has no option for that. It repeats every request that threw: a create whose answer is lost
+ * could be paid for six times. It repeats every 429 up to five times without a pause. So its fetch never throws. It returns a success
+ * unchanged, and for everything else 418, which the SDK does not repeat. The real error is thrown afterwards.
  */
 async function once<Answer>(
   { token, baseUrl, fetch, now }: ProviderSettings,
@@ -117,7 +117,7 @@ async function once<Answer>(
     }
     return new Response(null, { status: 418 });
   };
-  // Loaded with the first request: the answer to the first kick does not wait for it.
+  // Loaded with the first request, so that the answer to the first kick does not wait for it.
   const { default: Replicate } = await import("replicate");
   try {
     return await call(new Replicate({ auth: token, baseUrl, fetch: single }));

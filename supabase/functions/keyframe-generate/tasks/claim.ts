@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 
-/** Longer than workMs and abortGraceMs (85 s): normally a task has stopped before another worker can lease it. A lost lease records nothing. */
+/** Longer than workMs and abortGraceMs (85 s), so a task normally stops before another worker can lease it. A lost lease records nothing. */
 export const LEASE_SECONDS = 90;
 
 /** How many tasks one claim leases from each queue. */
@@ -17,8 +17,8 @@ const claimed = z.object({
 export type Claimed = z.infer<typeof claimed>["tasks"][number];
 
 /**
- * Leases due tasks for this worker; with nothing free, or when it stops, it only records a heartbeat.
- * `pollSeconds`: the interval of polls; null for the database's default.
+ * Leases due tasks for this worker. If nothing is free, or the worker stops, it only records a heartbeat.
+ * `pollSeconds` is the interval of polls, or null for the database's default.
  */
 export function createClaim(call: CallDatabase, pollSeconds: number | null, address?: string) {
   const worker_id = crypto.randomUUID();

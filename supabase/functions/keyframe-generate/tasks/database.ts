@@ -11,26 +11,26 @@ import { files, type PredictionTask, type SubmitTask, submit, type Lease } from 
 
 const refused = z.enum(["moved", "failed", "too_late"]);
 
-/** `run`, for a submit: `none` if it was refused or not sent; `possible` if no answer came, so that its run must be searched for. */
+/** `run` is set for a submit: `none` if it was refused or not sent, `possible` if no answer came, so that its run must be searched for. */
 type RetryDetails = { retryAfterSeconds?: number | null; run?: "none" | "possible" };
 
 /**
  * The SQL functions of the tasks. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
- * DatabaseError. `callOnce` begins work: a locked row is retried later, without a lease. `call` records results, and
- * retries while rows are locked. `pollSeconds`: the interval of polls; null for the database's default, which assumes callbacks.
+ * DatabaseError. `callOnce` begins work: a locked row is retried later, without a lease. `call` records results, and retries while rows are
+ * locked. `pollSeconds` is the interval of polls. Null means the database's default, which assumes callbacks.
  */
 export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollSeconds: number | null) {
   const leaseOf = ({ work_id, lease_token }: Lease) => ({ work_id, lease_token });
   const prediction = (task: PredictionTask) => ({ ...leaseOf(task), prediction_id: task.id });
   return {
-    /** Records a submit before it is sent. Null: there is nothing to submit any more. */
+    /** Records a submit before it is sent. Returns null if there is nothing to submit any more. */
     async beginSubmit(task: Lease): Promise<SubmitTask | null> {
       const begun = submit.nullable().parse(await callOnce("begin_submit", leaseOf(task)));
       return begun && { ...begun, ...leaseOf(task), task: "submit" };
     },
     /**
-     * `lease`: of the submit, poll or cancel that got this result, which ends it or schedules the next poll. `found`: set if the run was
-     * found in the provider's list.
+     * `lease` belongs to the submit, poll or cancel that got this result. The result ends that work or schedules the next poll. `found` is
+     * set if the run was found in the provider's list.
      */
     reportRun: (of: { id: string; attempt: number }, run: ProviderPrediction, lease: Lease | null, found?: Found) =>
       reportRun(call, run, {
@@ -43,15 +43,15 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     async recordRunNotCanceled(task: Lease, is_unknown: boolean): Promise<void> {
       await call("record_run_not_canceled", { ...leaseOf(task), is_unknown });
     },
-    /** The next files of the task's owner; null: there are none. */
+    /** Returns the next files of the task's owner, or null if there are none. */
     beginRemoval: async (task: Lease) => files.nullable().parse(await callOnce("begin_removal", leaseOf(task))),
     /** `refused` are the task's files that Storage did not remove; they are retried later. */
     async recordFilesRemoved(task: Lease, refused: StoredFile[]): Promise<void> {
       await call("record_files_removed", { ...leaseOf(task), refused });
     },
     /**
-     * Ends the search for the submits from first to last. `is_unproven`: a run in the list may be one of them. `lease`: of the search.
-     * Returns whether the submit after the last is still to be sent.
+     * Ends the search for the submits from first to last. `is_unproven`: a run in the list may belong to one of them. `lease` belongs to the
+     * search. Returns whether the submit after the last is still to be sent.
      */
     async recordSearchEnded(
       prediction_id: string,
@@ -69,7 +69,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
     async admit(task: Lease): Promise<void> {
       await callOnce("admit_predictions", leaseOf(task));
     },
-    /** Work of any kind that could not be done: it is retried later. The prediction stays as it is. */
+    /** Retries work of any kind that could not be done. The prediction stays as it is. */
     async retryWork(task: Lease, code: string): Promise<void> {
       await callOnce("retry_work", { ...leaseOf(task), code });
     },
@@ -96,7 +96,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       };
       await call("retry_prediction_later", failure);
     },
-    /** The provider does not have the task's model: the prediction has moved to another, or failed. */
+    /** Records that the provider does not have the task's model. The prediction then moves to another model, or fails. */
     async modelRefused(task: PredictionTask, message: string) {
       const refusal = { ...prediction(task), message, attempt_without_run: task.attempt };
       return refused.parse(await call("record_model_refused", refusal));
@@ -105,7 +105,7 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
 }
 export type Database = ReturnType<typeof createDatabase>;
 
-/** A checked file in Storage, as complete_prediction takes it. Null: unknown, or it has none. */
+/** A checked file in Storage, as complete_prediction takes it. A null field is unknown, or does not apply to the file. */
 export type StoredOutput = {
   output_path: string;
   content_type: string;

@@ -6,7 +6,7 @@ import type { SearchingTask } from "./task.ts";
 
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
 const SLACK_MINUTES = 11;
-/** A submit is searched for within this time, unless the provider or all workers are away. */
+/** A submit is searched for within this time, unless the provider or all workers are down. */
 const MAX_AGE_MINUTES = 10;
 /** An account creates at most 600 runs a minute, and a page lists 100. */
 const PAGES_PER_MINUTE = 6;
@@ -33,13 +33,13 @@ export async function recordOrphans(
   for await (const run of listRuns(task, provider, signal)) {
     const found_by = await compare(run, task, provider, signal);
     if (found_by === null) continue;
-    // The search of a submit ends with the run that it finds.
+    // A submit passes its own lease, because its search ends with the run that it finds.
     const outcome = await database.reportRun(sought, run, task.task === "submit" ? task : null, {
       found_by,
       attempt_without_run,
     });
     if (outcome === "unproven") unproven += 1;
-    // unknown: it belongs to another prediction with the same text. replaced: it failed, and its prediction is submitted again.
+    // unknown: the run belongs to another prediction with the same text. replaced: the run failed, and its prediction is submitted again.
     if (["unproven", "unknown", "replaced"].includes(outcome)) continue;
     log.info("orphan_found", { predictionId: task.id, outcome });
     found += 1;
@@ -78,7 +78,7 @@ async function compare(
   // Replicate's documentation shows no webhook in the list, but its API may return it.
   if (run.webhook) return namedPrediction(run.webhook) === task.id ? "name" : null;
   const { prompt, referenceImages, firstFrame, lastFrame } = task.model_settings.controls;
-  // Only the URLs of these fields are ours; a prompt can be any URL.
+  // Only the URLs of these fields are ours, because a prompt can be any URL.
   const files = [referenceImages, firstFrame, lastFrame].flatMap((control) =>
     control === undefined ? [] : (run.input[control.field] ?? []),
   );
@@ -93,13 +93,13 @@ async function compare(
   return isDeepStrictEqual(run.input, textInput(task)) ? "text" : null;
 }
 
-/** The prediction that a URL names (of an input file or the callback, in submit.ts). */
+/** The prediction that is named in a URL made by submit.ts: of an input file or of the callback. */
 function namedPrediction(address: unknown): string | null {
   if (typeof address !== "string" || !URL.canParse(address)) return null;
   return new URL(address).searchParams.get("prediction");
 }
 
-/** The input of a submit without files; null when the model's row has changed so that it cannot be made again. */
+/** The input of a submit without files, or null if the model's row has changed so that the input cannot be made again. */
 function textInput({ step, input, model_settings }: SearchingTask): Record<string, unknown> | null {
   const files = { firstFrame: null, lastFrame: null, references: [] };
   try {

@@ -23,12 +23,12 @@ export async function removeFiles(
   log.warn("files_not_removed", { ...fields, refused: refused.length, reason: describeError(problems[0]) });
 }
 
-/** Statuses that would be the same for every name. Null: no answer, or the task's time is over. Not 403: an app's trigger may refuse one file. */
+/** Statuses that are the same for every name. Null: no answer, or the task's time is over. 403 is not one: an app's trigger may refuse one file. */
 const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
 
 /**
- * Removes files of one bucket, normally in one request, and returns those that are refused. Storage refuses the whole request for one bad
- * name, also with a 403 or 500: then each half is tried. A task's 100 files take at most 199 requests, one at a time, until its signal aborts.
+ * Removes files of one bucket, normally in one request, and returns those that are refused. Storage refuses the whole request for one bad name,
+ * even with a 403 or 500. Then each half is tried. A task's 100 files take at most 199 requests, one at a time, until its signal aborts.
  */
 async function removeFrom(
   storage: Storage,

@@ -24,7 +24,7 @@ export async function runTask(claimed: Claimed, deps: Deps, signal: AbortSignal)
   try {
     await perform(task, deps, signal);
   } catch (error) {
-    // A failed database call is retried after growing intervals; without an answer, when the lease expires.
+    // After a failed database call the work is retried after growing intervals. If the call got no answer, the lease has to expire first.
     if (error instanceof DatabaseError && error.code !== "")
       await deps.database
         .retryWork(task, error.code)
@@ -42,7 +42,7 @@ async function perform(task: Task, deps: Deps, signal: AbortSignal): Promise<voi
     case "poll":
       return await poll(task, deps, signal);
     case "store":
-      // Loaded with the first output: node:crypto takes a fifth of the function's start.
+      // Loaded with the first output, because node:crypto takes a fifth of the function's start.
       return await (await import("./store.ts")).store(task, deps, signal);
     case "cancel":
       return await cancel(task, deps, signal);

@@ -6,8 +6,8 @@ import type { SearchTask } from "./task.ts";
 
 /**
  * Searches the provider for the run of an unanswered submit that no later submit searches for. Recording an orphaned run schedules its
- * cancellation. If the provider cannot be reached, the search is retried later. If its list is too long, the submit is lost: it counts with
- * the most that it can cost, unless its run still calls back. Throws DatabaseError.
+ * cancellation. If the provider cannot be reached, the search is retried later. If its list is too long, the submit is lost, and the most
+ * that it can cost is counted unless its run still calls back. Throws DatabaseError.
  */
 export async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const end = async (isUnproven: boolean) =>

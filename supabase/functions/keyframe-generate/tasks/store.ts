@@ -27,7 +27,7 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
   const source = readOutput(task.provider_output_url, deps.outputs, signal);
   try {
     const copy = await createCheckedCopy(source);
-    // The same for every attempt, so that a repeated copy leaves no second file.
+    // The name is the same for every attempt, so that a repeated copy leaves no second file.
     const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
     await upload({ bucket: "keyframe-outputs", name }, copy, deps, signal);
     const checked = copy.result();
@@ -99,15 +99,15 @@ type Checked = MediaFacts & { bytes: number; sha256: string };
 
 type CheckedCopy = {
   type: MediaType;
-  /** The bytes of the file. The stream errors if nothing of it can be shown or played. */
+  /** The bytes of the file. The stream errors if no part of the file can be shown or played. */
   body: ReadableStream<Uint8Array>;
   /** The facts about the file. Throws OutputError if the body errored; undefined if it was not read to the end. */
   result(): Checked | undefined;
 };
 
 /**
- * Detects the type by the first bytes, then hashes and checks the file while it passes: at most a chunk and the file's headers are in
- * memory. Any type that browsers can show or play is stored for any step, because it is paid for. Throws OutputError for other types.
+ * Detects the type by the first bytes, then hashes and checks the file while it passes. At most a chunk and the file's headers are in memory.
+ * Any type that browsers can show or play is stored for any step, because it is paid for. Throws OutputError for other types.
  */
 export async function createCheckedCopy(source: AsyncGenerator<Uint8Array>): Promise<CheckedCopy> {
   const { head, type } = await readHead(source);
@@ -150,7 +150,7 @@ export async function createCheckedCopy(source: AsyncGenerator<Uint8Array>): Pro
   };
 }
 
-/** The reader for a kind of file. Icons, Ogg and audio files are stored without reading their metadata. */
+/** The reader for a type of file. Icons, Ogg and audio files are stored without reading their metadata. */
 export function createMediaReader(type: MediaType): MediaReader {
   if (isImageType(type)) return createImageReader(type);
   const facts = { ...UNKNOWN, hasAudio: type.startsWith("audio/") ? true : null };

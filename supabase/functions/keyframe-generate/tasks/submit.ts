@@ -14,16 +14,16 @@ import type { Deps } from "./database.ts";
 import { recordOrphans, SearchTooLong } from "./record-orphans.ts";
 import type { Lease, SubmitTask } from "./task.ts";
 
-/** The range that the provider accepts. */
+/** The range of Cancel-After that the provider accepts. */
 const MIN_RUN_SECONDS = 5;
 const MAX_RUN_SECONDS = 24 * 3600;
 
-/** A run may wait this long for its start. The URLs work no longer, because they cannot be revoked. */
+/** A run may wait this long for its start. Signed URLs are not valid longer, because they cannot be revoked. */
 const SIGNED_FOR_SECONDS = 3600;
 
 /**
- * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
- * for first, and nothing here repeats a create. Throws DatabaseError.
+ * Creates one run at the provider. The provider has no idempotency key, so the run of an earlier unanswered submit is searched for first, and
+ * nothing here repeats a create. Throws DatabaseError.
  */
 export async function submit(leased: Lease, deps: Deps, signal: AbortSignal): Promise<void> {
   const task = await deps.database.beginSubmit(leased);
@@ -44,7 +44,7 @@ export async function submit(leased: Lease, deps: Deps, signal: AbortSignal): Pr
   await recordCreated(task, run, deps);
 }
 
-/** The input for the provider; not needed: the run of an earlier submit has been found. */
+/** Returns the input for the provider, or "not needed" if the run of an earlier submit has been found. */
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
   const { found, unproven } = await recordOrphans(task, deps, signal, 1);
   if (found > 0) return "not needed" as const;
@@ -69,9 +69,9 @@ async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
 }
 
 /**
- * A URL from which the provider can read an input file: a signed URL, or an upload to the provider when it cannot reach the platform
- * (then the file is in memory for a moment). The prediction is named in the URL or the upload, so that record-orphans.ts recognises the
- * run. Storage ignores the parameter. Throws StorageError and ProviderError.
+ * A URL from which the provider can read an input file: a signed URL, or an upload to the provider if it cannot reach the platform. For the
+ * upload the file is in memory for a moment. The URL or the upload names the prediction, so that record-orphans.ts recognizes the run.
+ * Storage ignores the parameter. Throws StorageError and ProviderError.
  */
 async function fileUrl(file: StoredFile, predictionId: string, deps: Deps, signal: AbortSignal): Promise<string> {
   const { storage, provider, publicUrl, platformUrl } = deps;
@@ -104,7 +104,7 @@ function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, si
 async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: Deps): Promise<void> {
   const outcome = await deps.database.reportRun(task, run, task);
   if (outcome === "recorded" || outcome === "unchanged") return;
-  // ended (or deleted), stale: the database has scheduled the cancellation of the run. Otherwise callbacks or a search find it.
+  // If the outcome is ended (or deleted) or stale, the database has scheduled the run's cancellation. Otherwise callbacks or a search find it.
   deps.log.warn("submit_discarded", { predictionId: task.id, outcome });
 }
 
@@ -125,7 +125,7 @@ function verdictOf(error: unknown, isSent: boolean): Verdict {
 }
 
 const fail = (reason: Reason): Verdict => ({ action: "fail", reason, retryable: false });
-/** Before anything was sent. */
+/** The verdict when nothing was sent. */
 const retryUnsent = (reason: RetryReason): Verdict => ({
   action: "retry",
   reason,

@@ -6,7 +6,7 @@ import { providerPrediction } from "../../../../shared/replicate/provider-predic
 const provider_prediction_id = providerPrediction.shape.id;
 const time = z.string().pipe(z.coerce.date());
 
-/** A leased row of the queue. `id`: its prediction, or its owner (remove, admit). */
+/** A leased row of the queue. `id` is the row's prediction, or the owner (remove, admit). */
 const leaseFields = { id, work_id: z.int(), lease_token: id };
 const attempt = z.int().min(1);
 const predictionFields = { ...leaseFields, project_id: id, owner_id: id, attempt, step };
@@ -22,7 +22,7 @@ export const submit = z.object({
   /** The earliest attempt whose submit is unanswered, and when it was sent. */
   search_attempt: z.int().min(1).nullable(),
   search_since: time.nullable(),
-  /** In the order in which the model gets them. The name is null if the prediction that made the image was deleted. */
+  /** Images in the order in which the model gets them. The name is null if the prediction that made the image was deleted. */
   images: z.array(
     z.object({
       role: z.enum(["first_frame", "last_frame", "reference"]),
@@ -34,7 +34,7 @@ export const submit = z.object({
   model_settings: modelSettings,
 });
 const submitTask = z.object({ task: z.literal("submit"), ...leaseFields });
-/** Its prediction may have ended or been deleted. */
+/** The prediction of a search may have ended or been deleted. */
 const searchTask = submit
   .omit({ deadline_at: true, images: true })
   .extend({ task: z.literal("search"), ...leaseFields, search_attempt: attempt, search_since: time });
@@ -43,7 +43,7 @@ const storeTask = z.object({
   task: z.literal("store"),
   ...predictionFields,
   provider_output_url: z.string(),
-  /** The code of the last failure of this task; null without one. */
+  /** The code of this task's last failure; null if it has not failed. */
   last_error: z.string().nullable(),
 });
 const removeTask = z.object({ task: z.literal("remove"), ...leaseFields });
@@ -67,7 +67,7 @@ export const task = z.discriminatedUnion("task", [
 /** What begin_removal returns. */
 export const files = z.array(z.object({ bucket: z.enum(["projects", "keyframe-outputs"]), name: z.string().min(1) }));
 
-/** The identifier of a task in log lines: its prediction, or the owner. */
+/** The identifier of a task in log lines: the prediction, or the owner. */
 export function identify({ task, id }: { task: string; id: string }): Record<string, string> {
   return task === "remove" || task === "admit" ? { ownerId: id } : { predictionId: id };
 }
