@@ -14,12 +14,12 @@ import type { Deps } from "./routes/handler.ts";
 import { readMetrics } from "./routes/metrics.ts";
 import { explainNotFound, HANDLERS, ROUTES } from "./routes/routes.ts";
 
-/** For the log line. `route` is the pattern, never the path, which can contain anything. `clientId`: the OAuth client that acted for the owner. */
+/** Log fields. `route` is the pattern, never the path, which can contain anything. `clientId` is the OAuth client that acted for the owner. */
 type Env = { Variables: { requestId: string; route?: string; ownerId?: string; clientId?: string; actor?: "server" } };
 
 /**
- * The path prefix of a function that is not deployed as `api`: the platform puts its name first, as in /films/api/projects.
- * Empty for `api`.
+ * The path prefix of the function. The platform puts the function's name before the path, as in /films/api/projects.
+ * The prefix is empty for the name `api`.
  */
 const mountOf = (path: string): string => /^\/(?!api\/)[^/]+(?=\/api\/)/.exec(path)?.[0] ?? "";
 
@@ -100,10 +100,7 @@ function notAllowed(methods: string[]): ApiError {
 
 const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/**
- * Replaces an unknown method by OTHER. A method can be any word: `constructor` would break the router, and it must not
- * reach the log.
- */
+/** Replaces an unknown method by OTHER. A method can be any word: `constructor` would break the router, and no such word may reach the log. */
 const withKnownMethod = (request: Request): Request =>
   KNOWN.includes(request.method) ? request : new Request(request.url, { method: "OTHER", headers: request.headers });
 

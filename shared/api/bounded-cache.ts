@@ -1,4 +1,4 @@
-/** At most `max` values; a new one replaces the oldest. `isValid` is called at each read. */
+/** A cache of at most `max` values; a new one replaces the oldest. `isValid` is called at each read. */
 export function createBoundedCache<Value>(max: number, isValid: (value: Value) => boolean) {
   const values = new Map<string, Value>();
   return {

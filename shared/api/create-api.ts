@@ -27,7 +27,7 @@ export type System = Pick<Deps, "now" | "elapsed" | "sleep"> & {
   timeoutMs?: number | undefined;
 };
 
-/** What a function of this name runs with. */
+/** The clock, log and fetch that a function of this name uses. */
 export const systemOf = (name: string): System => ({
   now: () => new Date(),
   elapsed: () => performance.now(),
@@ -36,7 +36,7 @@ export const systemOf = (name: string): System => ({
   fetch,
 });
 
-/** The API, wired: what index.ts serves, and what tests run with another clock or fetch. */
+/** Connects the parts of the API. index.ts serves it, and tests run it with another clock or fetch. */
 export function createApi(
   environment: z.infer<typeof functionEnvironments.api>,
   system: System,

@@ -53,7 +53,7 @@ export function unknownField(name: string, known: string[]): string {
   return `Unknown field. ${meant === undefined ? "Leave it out." : `Did you mean ${meant}?`}`;
 }
 
-/** invalid_request with the first problem of each field in `details`. `schema` has the names of fields. */
+/** invalid_request with the first problem of each field in `details`. `schema` has the names of the known fields. */
 export function invalidRequest(error: z.ZodError, schema?: z.ZodType): ApiError {
   const { shape = {} }: { shape?: object } = Object(schema);
   const details = new Map<string, string>();

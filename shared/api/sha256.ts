@@ -1,4 +1,4 @@
-/** Lower-case hex. */
+/** Returns lower-case hex. */
 export async function sha256(content: string | Uint8Array): Promise<string> {
   // No caller passes a SharedArrayBuffer, which the type would allow.
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : (content as Uint8Array<ArrayBuffer>);

@@ -14,7 +14,7 @@ const modelName = z
     "Must be the name of a model, such as google/nano-banana. GET /api/models lists them.",
   );
 
-/** Null means the same as an absent field, unless the description says otherwise: so `input` of an answer can be sent again. */
+/** Null means the same as an absent field, so that `input` of an answer can be sent again. A description names each exception. */
 const control = <Schema extends z.ZodType>(schema: Schema, description: string) =>
   schema.nullish().describe(description);
 
@@ -87,10 +87,10 @@ export const startFields = <Name extends keyof typeof controls = never>(...absen
       "How many takes, all or none. With a seed, each has the next one. Default: one, without `predictions` in the answer.",
     ),
   ...controls,
-  ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // its keys are `absent`
+  ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // the keys are `absent`
 });
 
-/** `input` of an answer: the same fields. */
+/** `input` of an answer has the same fields as a start. */
 export const predictionInput = z
   .object(controls)
   .required()

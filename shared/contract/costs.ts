@@ -34,7 +34,7 @@ export const exhaustedBalance = z
   .meta({ id: "ExhaustedBalance" });
 
 const KINDS = ["grant", "purchase", "refund", "adjustment", "expiry"] as const;
-/** Micro-dollars. */
+/** In micro-dollars. */
 const MILLION_DOLLARS = 1_000_000_000_000;
 
 const addedCredit = {
@@ -51,7 +51,7 @@ const addedCredit = {
 
 const takes = (kind: string) => kind === "refund" || kind === "expiry";
 
-/** Postgres has the same rule (credits, sign_is_that_of_the_kind). */
+/** Postgres has the same rule (check sign_is_that_of_the_kind of credits). */
 export const addCreditBody = z
   .strictObject({ ...addedCredit, note: line(0, 500).optional().describe("For administrators.") })
   .refine(

@@ -49,7 +49,7 @@ export type Element = z.infer<typeof element>;
 
 export const elementPage = z.object({ elements: z.array(element), nextCursor }).meta({ id: "ElementPage" });
 
-/** In the input of a prediction. */
+/** An element in the input of a prediction. */
 export const usedElement = z
   .strictObject({ ...fields, updatedAt: time })
   .meta({ id: "UsedElement", description: "An element as it was when the prediction was started." });

@@ -14,13 +14,13 @@ export const projectCreated = z.strictObject({
   data: z.strictObject({
     projectId: id,
     ownerId: id,
-    /** Only when it was created as a shot of a film. */
+    /** Only if the project was created as a shot of a film. */
     filmId: id.optional(),
     title: z.string(),
     textPrompt: z.string(),
     description: z.string(),
     createdAt: time,
-    /** Only when textPrompt and description were shortened, so that the body stays within 20 kB. Read them from the API. */
+    /** Only if textPrompt and description were shortened, so that the body stays within 20 kB. Read them from the API. */
     truncated: z.literal(true).optional(),
   }),
 });
@@ -45,7 +45,7 @@ const generation = {
 
 export const generationSucceeded = z.strictObject({
   type: z.literal("generation.succeeded"),
-  /** When it ended: data.completedAt. */
+  /** When the prediction ended: data.completedAt. */
   timestamp: time,
   data: z.strictObject({
     ...generation,
@@ -70,7 +70,7 @@ export const generationSucceeded = z.strictObject({
 
 export const generationFailed = z.strictObject({
   type: z.literal("generation.failed"),
-  /** When it ended: data.completedAt. */
+  /** When the prediction ended: data.completedAt. */
   timestamp: time,
   error: z.strictObject({
     code: z.enum(FAILURE_CODES),
@@ -127,8 +127,8 @@ export const webhookTest = z.strictObject({
 });
 
 /**
- * The body of every webhook, by its `type`; at most 20 kB of JSON. Strict: no other field is sent. openapi/events.ts says when each is
- * sent; those about an owner's budget or balance go to the owner's endpoints and to service-wide ones.
+ * The body of every webhook, by its `type`; at most 20 kB of JSON. Strict: no other field is sent. openapi/events.ts says when each is sent.
+ * Events about an owner's budget or balance go to the owner's endpoints and to service-wide ones.
  * The identifier of the event is in the header `webhook-id`, not in the body.
  */
 export const webhookEvent = z.discriminatedUnion("type", [

@@ -14,7 +14,7 @@ export const id = z.guid({ error: ({ code }) => (code === "invalid_format" ? "Mu
 /** ISO 8601 in UTC. */
 export const time = z.iso.datetime();
 
-/** Not white space, and not a character that displays may ignore. U+2800 is Braille without a dot. */
+/** Matches a visible character: not white space, and not a character that displays may ignore. U+2800 is Braille without a dot. */
 const VISIBLE = /[^\p{Cc}\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /**
@@ -104,7 +104,7 @@ const limit = z
   .meta({
     description: "The maximum number of items per page.",
     override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
-      delete jsonSchema.pattern; // of the text that the number is read from
+      delete jsonSchema.pattern; // the pattern of the text that the number is read from
       Object.assign(jsonSchema, { type: "integer", minimum: 1, maximum: 100, default: 20 });
     },
   });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { line, time } from "./fields.ts";
 import { SAMPLE_KEY } from "./samples.ts";
 
-/** What a key may do; each right has those before it. Postgres has the same list (keyframe_private.client_right). */
+/** What a key may do; each right includes the rights before it. Postgres has the same list (keyframe_private.client_right). */
 export const RIGHTS = ["read", "generate", "manage"] as const;
 const MOST = 1_000_000_000_000;
 

@@ -272,7 +272,7 @@ const parts = {
     ),
 };
 
-/** Each part is read on its own; null: it could not be read. */
+/** Each part is read on its own. A part that could not be read is null. */
 const readable = {} as { [Part in keyof typeof parts]: z.ZodNullable<(typeof parts)[Part]> };
 for (const [name, part] of Object.entries(parts)) Object.assign(readable, { [name]: part.nullable() });
 
@@ -292,7 +292,7 @@ export const serviceFigures = z
   })
   .meta({ id: "ServiceFigures" });
 export type ServiceFigures = z.infer<typeof serviceFigures>;
-/** One part, as it was read. */
+/** One part that could be read. */
 export type Part<Name extends keyof typeof parts> = NonNullable<ServiceFigures[Name]>;
 
 export const healthQuery = z.strictObject({

@@ -28,7 +28,7 @@ const maxInFlight = z
   .max(MAX_IN_FLIGHT)
   .describe("How many requests to it may be open at once. `1`: one after the other, oldest event first.");
 
-/** The URL is checked further by shared/webhooks/check-url.ts. */
+/** shared/webhooks/check-url.ts checks the URL further. */
 export const createWebhookBody = z
   .strictObject({
     url,
@@ -108,8 +108,8 @@ export const disabledReason = z.enum(["by_owner", "gone", "failing"]).meta({
 });
 
 /**
- * `failingSince`: when the failures began, or when it was enabled again after the service had disabled it; null after a success.
- * `serviceWide`: it has no owner and receives the events of all users.
+ * `failingSince`: when the failures began, or when the endpoint was enabled again after the service had disabled it; null after a success.
+ * `serviceWide`: the endpoint has no owner and receives the events of all users.
  */
 export const webhook = z
   .object({

@@ -13,7 +13,7 @@ const PERMIT_GRACE_MS = 500;
 
 export type BodyLimits = {
   maxBytes: number;
-  /** The limit for the whole body, also for a sender that sends one byte at a time. */
+  /** The limit for the whole body, even if the sender sends one byte at a time. */
   maxMs: number;
 };
 
@@ -72,7 +72,7 @@ export function createBodyReader({
     }
   }
 
-  /** Takes the permit of a stalled body, or waits for the next free one, so a burst of large callbacks waits only while others are read. */
+  /** Takes the permit of a stalled body, or waits for the next free one. So a burst of large callbacks waits only while others are read. */
   async function acquirePermit(body: OpenBody): Promise<void> {
     if (slow >= maxSlow) {
       const oldest = [...open].find((one) => one.isSlow);
@@ -84,7 +84,7 @@ export function createBodyReader({
         clock.after(PERMIT_GRACE_MS, () => waiting.delete(resolve) && resolve());
       });
     }
-    if (!open.has(body)) return; // it has ended
+    if (!open.has(body)) return; // the body has ended
     if (slow >= maxSlow) throw crowdedOut();
     body.isSlow = true;
     slow += 1;
@@ -115,7 +115,7 @@ export function createBodyReader({
   return async (request, { maxBytes, maxMs }) => {
     const declared = declaredLength(request.headers);
     if (declared > maxBytes) throw tooLarge(maxBytes);
-    // Without the stream's iterator, which costs twice as much as reading a small body.
+    // The stream's iterator is not used, because it costs twice as much as reading a small body.
     const reader = request.body?.getReader();
     if (reader === undefined) return new Uint8Array(0);
     let refusal: ApiError | undefined;
@@ -150,7 +150,7 @@ export function createBodyReader({
         bytes = append(bytes, length, value, maxBytes);
         length = end;
         if (length === declared) {
-          await reader.read(); // the end: without it the runtime may keep the connection of a sender that has left
+          await reader.read(); // reads the end: without it the runtime may keep the connection of a sender that has left
           return bytes.subarray(0, length);
         }
         if (!body.isSlow) await acquirePermit(body);
@@ -158,7 +158,7 @@ export function createBodyReader({
         setBuffered(body, READ_BUFFER_BYTES + bytes.buffer.byteLength);
       }
     } catch (error) {
-      bytes.buffer.transfer(0); // frees it now
+      bytes.buffer.transfer(0); // frees the buffer now
       reader.cancel().catch(() => undefined); // a broken body rejects again
       if (refusal !== undefined) throw refusal;
       if (error instanceof ApiError) throw error;
@@ -174,8 +174,8 @@ export const declaredLength = (headers: Headers): number =>
   headers.has("transfer-encoding") ? Number.NaN : Number(headers.get("content-length") ?? Number.NaN);
 
 /**
- * Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. `transfer` frees the smaller
- * buffer and the chunk's at once: the garbage collector would let 64 MB of them add up.
+ * Copies chunks together, because each chunk, even of one byte, keeps the runtime's buffer of 64 KiB. `transfer` frees the smaller buffer and
+ * the chunk's at once, because the garbage collector would let 64 MB of them add up.
  */
 function append(
   bytes: Uint8Array<ArrayBuffer>,
@@ -195,7 +195,7 @@ function append(
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The exact text: a byte order mark stays, and nothing is replaced. Throws invalid_request. */
+/** Returns the exact text: a byte order mark stays, and nothing is replaced. Throws invalid_request. */
 export function decodeBody(bytes: Uint8Array<ArrayBuffer>): string {
   try {
     return utf8.decode(bytes);

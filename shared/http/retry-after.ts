@@ -1,7 +1,7 @@
 const SECONDS = /^\d+$/;
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)/;
 
-/** The seconds of a Retry-After: a number of seconds or an HTTP date. Null when it is neither. The caller limits them. */
+/** The seconds of a Retry-After, which is a number of seconds or an HTTP date. Null if it is neither. The caller limits them. */
 export function retryAfterSeconds(given: unknown, now: number): number | null {
   if (typeof given === "number") return Math.max(0, given);
   const text = String(given ?? "").trim();

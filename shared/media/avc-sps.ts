@@ -50,7 +50,7 @@ export function readSampleAspectRatio(rbsp: RbspReader): number {
   return sarWidth > 0 && sarHeight > 0 && !rbsp.isPastEnd() ? sarWidth / sarHeight : 1;
 }
 
-/** From chroma_format_idc to the end of the scaling lists (7.3.2.1.1.1). */
+/** Skips from chroma_format_idc to the end of the scaling lists (7.3.2.1.1.1). */
 function skipChromaAndScaling(rbsp: RbspReader): void {
   const chromaFormatIdc = rbsp.readUe();
   if (chromaFormatIdc === 3) rbsp.readBits(1); // separate_colour_plane_flag

@@ -1,14 +1,14 @@
 import { type Box, type Budget, findBox, readBoxes, viewFrom } from "./boxes.ts";
 import type { Size } from "./media.ts";
 
-/** An image has a few dozen. */
+/** An image has a few dozen boxes. */
 const MAX_BOXES = 10_000;
 /** The major brand of an image sequence, "avis". */
 const AVIS = 0x61766973;
 /** The handler type of an image sequence's track, "pict". Its alpha plane is a track with the handler "auxv". */
 const PICT = 0x70696374;
 
-/** The size as browsers show an AVIF, of an image sequence that of its track; null if these first bytes do not state it. */
+/** The size as browsers show an AVIF. For an image sequence it is the track's size. Null if these first bytes do not state it. */
 export function readAvifSize(bytes: Uint8Array): Size | null {
   const budget = { boxes: MAX_BOXES };
   const file = readBoxes(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), budget);
@@ -26,7 +26,7 @@ export function readAvifSize(bytes: Uint8Array): Size | null {
   return null;
 }
 
-/** Of a coded or a derived image item (ISO/IEC 23008-12, 6.5 and 6.6): a grid has an `ispe` of its own. */
+/** The size of a coded or a derived image item (ISO/IEC 23008-12, 6.5 and 6.6): a grid has an `ispe` of its own. */
 function readPrimaryItemSize(meta: Box[], budget: Budget): Size | null {
   const pitm = findBox(meta, "pitm");
   if (!pitm || pitm.byteLength < 8 - 2 * Number(pitm.getUint8(0) === 0)) return null;
@@ -45,7 +45,7 @@ function readPrimaryItemSize(meta: Box[], budget: Budget): Size | null {
   return isQuarterTurn ? { width: size.height, height: size.width } : size;
 }
 
-/** The property_index values that an `ipma` associates with this item, from 1; none if they are cut off. */
+/** The property_index values, from 1, that an `ipma` associates with this item. None if they are cut off. */
 function readPropertyIndexes(ipma: DataView, itemId: number): number[] {
   if (ipma.byteLength < 8) return [];
   const idBytes = ipma.getUint8(0) === 0 ? 2 : 4;

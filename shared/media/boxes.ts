@@ -1,13 +1,13 @@
 /** How many more boxes of a file may be read. */
 export type Budget = { boxes: number };
 
-/** `content`: without its header. Of a FullBox it begins with version and flags. */
+/** `content` has no header. The content of a FullBox begins with version and flags. */
 export type Box = { type: string; content: DataView };
 
 export const findBox = (boxes: Box[], type: string): DataView | null =>
   boxes.find((box) => box.type === type)?.content ?? null;
 
-/** The view from this offset on; empty if the view ends before it. */
+/** The view from this offset on. Empty if the view ends before it. */
 export const viewFrom = (view: DataView, offset: number): DataView => {
   const start = Math.min(offset, view.byteLength);
   return new DataView(view.buffer, view.byteOffset + start, view.byteLength - start);
@@ -32,8 +32,8 @@ export function readBoxes(container: DataView | null, budget: Budget): Box[] {
 }
 
 /**
- * `size` includes the header; null: to the end of the file. Needs 8 bytes, 16 when {@link hasLargeSize}. Null if the size is smaller than
- * the header.
+ * `size` includes the header; null means to the end of the file. The view needs 8 bytes, 16 when {@link hasLargeSize}. Returns null if the
+ * size is smaller than the header.
  */
 export function readBoxHeader(view: DataView): { type: string; headerBytes: number; size: number | null } | null {
   const type = String.fromCharCode(view.getUint8(4), view.getUint8(5), view.getUint8(6), view.getUint8(7));

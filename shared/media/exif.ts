@@ -3,7 +3,7 @@ const MIN_TIFF_BYTES = 26;
 const ORIENTATION = 0x0112;
 const SHORT = 3;
 
-/** The tag Orientation of Exif, 1 to 8; 1 if absent or unreadable. With or without the identifier that precedes it in a JPEG. */
+/** The tag Orientation of Exif, 1 to 8; 1 if absent or unreadable. Accepts Exif with or without the identifier that precedes it in a JPEG. */
 export function readOrientation(exif: Uint8Array): number {
   const start = exif[0] === 0x45 ? "Exif\0\0".length : 0;
   if (exif.byteLength < start + MIN_TIFF_BYTES) return 1;
@@ -23,7 +23,7 @@ export function readOrientation(exif: Uint8Array): number {
   return 1;
 }
 
-/** The first Exif segment (APP1) of a JPEG before its first scan; null without one. `head` may end within it. */
+/** The first Exif segment (APP1) of a JPEG before its first scan; null if there is none. `head` may end within it. */
 export function findJpegExif(head: Uint8Array): Uint8Array | null {
   const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
   for (let at = 2; at + 10 <= view.byteLength && view.getUint8(at) === 0xff; at += 2 + view.getUint16(at + 2)) {

@@ -91,7 +91,7 @@ function skipScalingListData(rbsp: RbspReader): void {
   }
 }
 
-/** st_ref_pic_set() (7.3.7) of each set. One may be predicted from the set before it. */
+/** Skips st_ref_pic_set() (7.3.7) of each set. A set may be predicted from the set before it. */
 function skipShortTermRefPicSets(rbsp: RbspReader): void {
   const numSets = Math.min(MAX_SHORT_TERM_REF_PIC_SETS, rbsp.readUe()); // num_short_term_ref_pic_sets
   for (let set = 0, refNumDeltaPocs = 0; set < numSets && !rbsp.isPastEnd(); set++) {

@@ -6,8 +6,8 @@ const COLOR_TAGS = new Set([
 const HEADER_BYTES = 128;
 
 /**
- * Overwrites with zeros all of an ICC profile that does not change colours: a profileDescriptionTag may contain the path of a home folder,
- * and the profile of a calibrated monitor its serial number. Anything that is not a profile becomes zeros, which decoders ignore.
+ * Overwrites with zeros what does not change colours in an ICC profile: a profileDescriptionTag may contain the path of a home folder, and a
+ * calibrated monitor's profile its serial number. Anything that is not a profile becomes zeros, which decoders ignore.
  */
 export function blankIccNames(profile: Uint8Array): void {
   const view = new DataView(profile.buffer, profile.byteOffset, profile.byteLength);
@@ -18,7 +18,7 @@ export function blankIccNames(profile: Uint8Array): void {
   for (let entry = HEADER_BYTES + 4; entry < tagTableEnd; entry += 12) {
     const signature = String.fromCharCode(...profile.subarray(entry, entry + 4));
     const start = Math.min(view.getUint32(entry + 4), profile.byteLength);
-    const size = COLOR_TAGS.has(signature) ? view.getUint32(entry + 8) : 4; // of others only the type signature, such as "desc"
+    const size = COLOR_TAGS.has(signature) ? view.getUint32(entry + 8) : 4; // of other tags only the type signature, such as "desc"
     kept.push([start, Math.min(start + size, profile.byteLength)]);
   }
   kept.sort(([a], [b]) => a - b);

@@ -32,7 +32,7 @@ export function nameOtherImage(head: Uint8Array): string | null {
 
 const MAX_PIXELS_PER_SIDE = 16_384;
 const MAX_PIXELS = 100_000_000;
-/** The size is nearly always within these. image-dimensions copies its input, so it gets all of a large file only when needed. */
+/** The size is nearly always within these bytes. image-dimensions copies its input, so it gets all of a large file only when needed. */
 const FIRST_LOOK_BYTES = 64 * 1024;
 
 /**
@@ -51,7 +51,7 @@ export function sniffImage(bytes: Uint8Array): Image | null {
 const CGBI_C = 0x43;
 
 /**
- * From the first bytes of an image; null if they state no size of at least 1 × 1.
+ * Reads the size from the first bytes of an image; null if they state no size of at least 1 × 1.
  * The package image-size is not used: it takes up to 1.3 s for a hostile JPEG of 10 MiB, image-dimensions 0.02 s.
  */
 function readSize(type: ImageType, bytes: Uint8Array): Size | null {
@@ -70,7 +70,7 @@ const OWN_READERS: Partial<Record<ImageType, (bytes: Uint8Array) => Size | null>
 
 const [EXTENSION_INTRODUCER, IMAGE_SEPARATOR, TRAILER] = [0x21, 0x2c, 0x3b];
 
-/** GIF89a: the union of the logical screen and of the first image, which may extend beyond the screen. */
+/** Reads GIF89a: the union of the logical screen and of the first image, which may extend beyond the screen. */
 function readGif(bytes: Uint8Array): Size | null {
   const flags = bytes[10] ?? 0; // Global Color Table Flag, Size of Global Color Table
   let at = 13 + (flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0);
@@ -90,7 +90,7 @@ function readGif(bytes: Uint8Array): Size | null {
 /** The size of a BITMAPCOREHEADER, whose width and height have 16 bits. */
 const CORE_HEADER_SIZE = 12;
 
-/** The height is negative if the rows go from top to bottom. */
+/** A BMP's height is negative if the rows go from top to bottom. */
 function readBmp(bytes: Uint8Array): Size | null {
   if (bytes.byteLength < 26) return null;
   const view = new DataView(bytes.buffer, bytes.byteOffset);
@@ -127,12 +127,12 @@ export function createImageReader(contentType: ImageType): MediaReader {
   const buffer = new ArrayBuffer(0, { maxByteLength: maxBytes });
   const head = new Uint8Array(buffer); // grows with the buffer
   let size: Size | null = null;
-  /** The length of `head` at which it is parsed again: doubled each time, because each time parses all of it. */
+  /** The length of `head` at which it is parsed again. The length doubles each time, because each time all of `head` is parsed. */
   let nextParseBytes = SIGNATURE_BYTES;
   let tail: Uint8Array = new Uint8Array(0);
   let bytes = 0;
 
-  /** `eXIf` of a PNG is between IHDR and the first IDAT. */
+  /** In a PNG, `eXIf` is between IHDR and the first IDAT. */
   const hasImageData = () => contentType !== "image/png" || Buffer.from(buffer).includes("IDAT");
 
   function extendHead(chunk: Uint8Array): void {
@@ -167,7 +167,7 @@ export function createImageReader(contentType: ImageType): MediaReader {
 /** The type and CRC of a PNG's last chunk, which is empty. */
 const IEND = "IEND\xae\x42\x60\x82";
 
-/** Whether a PNG or WebP is cut off or continues after its end. Browsers show it in both cases. The other formats do not state their end. */
+/** Whether a PNG or WebP is cut off, or continues after its end. Browsers show it in both cases. Other formats do not state their end. */
 function endsOddly(contentType: ImageType, head: Uint8Array, bytes: number, tail: Uint8Array): boolean {
   if (contentType === "image/png") return Buffer.from(tail).toString("latin1") !== IEND;
   return contentType === "image/webp" && new DataView(head.buffer).getUint32(4, true) + 8 !== bytes;

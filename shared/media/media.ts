@@ -17,14 +17,14 @@ export const MEDIA_EXTENSIONS = {
   "audio/aac": "aac",
 } as const;
 export type MediaType = keyof typeof MEDIA_EXTENSIONS;
-/** Without icons, which contain images of several sizes. */
+/** Icons are left out, because they contain images of several sizes. */
 export type ImageType = Exclude<Extract<MediaType, `image/${string}`>, "image/x-icon">;
 
 export type Size = { width: number; height: number };
 
 /**
- * The display size in pixels; null if there is no video track, or if the part that was read does not state it. For a video also its
- * duration in seconds (null if the file does not state it) and whether it has sound; both are null for an image. `note` says what is odd.
+ * The display size in pixels; null if there is no video track, or if the part that was read does not state it. A video also has its duration
+ * in seconds (null if the file does not state it) and whether it has sound. Both are null for an image. `note` says what is odd.
  */
 export type MediaFacts = {
   width: number | null;
@@ -71,8 +71,8 @@ export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; t
 }
 
 /**
- * The maximum that is kept of one video's headers (`moov` and `moof`, or Info and Tracks): 20 minutes of video have less. A worker copies
- * 36 files at once, and has 256 MB for all.
+ * The maximum that is kept of one video's headers (`moov` and `moof`, or Info and Tracks): 20 minutes of video have less. A worker copies 36
+ * files at once in 256 MB.
  */
 export const MAX_HEADER_BYTES = 1024 * 1024;
 
@@ -121,7 +121,7 @@ export const isImageType = (type: MediaType): type is ImageType => type.startsWi
 /** Longer than any model's video. A file that states a longer duration is damaged, and would be billed by the second. */
 const MAX_SECONDS = 24 * 3600;
 
-/** The first plausible duration, in seconds; null with a note if none is. */
+/** The first plausible duration, in seconds. If none is plausible, null with a note. */
 export function chooseDuration(...stated: number[]): Pick<MediaFacts, "durationSeconds" | "note"> {
   const durationSeconds = stated.find((seconds) => seconds > 0 && seconds <= MAX_SECONDS) ?? null;
   const isOdd = durationSeconds === null || stated.some((seconds) => seconds > MAX_SECONDS);
@@ -131,7 +131,7 @@ export function chooseDuration(...stated: number[]): Pick<MediaFacts, "durationS
 /** The largest width or height in a `tkhd` (16.16). */
 const MAX_SIDE = 65_535;
 
-/** The size in square pixels: players stretch the shorter side of a pixel, whose aspect ratio is width ÷ height. Null if it has no area. */
+/** The size in square pixels. Players stretch the shorter side of a pixel, whose aspect ratio is width ÷ height. Null if it has no area. */
 export function displaySize(coded: Size, pixelAspectRatio: number): Size | null {
   const longest = Math.max(coded.width * pixelAspectRatio, coded.height / pixelAspectRatio);
   const ratio = pixelAspectRatio > 0 && longest <= MAX_SIDE ? pixelAspectRatio : 1; // 1 for NaN too

@@ -13,7 +13,7 @@ import {
   type VideoReader,
 } from "./media.ts";
 
-/** Of a file, with nested ones: an hour in fragments of a second has half as many. The 25 million of a hostile file would take 20 s. */
+/** An hour in fragments of a second has half as many boxes, nested ones included. The 25 million of a hostile file would take 20 s. */
 const MAX_BOXES_PER_FILE = 100_000;
 
 /**
@@ -24,15 +24,15 @@ const MAX_BOXES_PER_FILE = 100_000;
  * the start of a function that answers after 80 ms, and skips fragments after a `moov` that has samples.
  */
 export function createMp4Reader(): VideoReader {
-  /** Size, type and `largesize` of the next box. */
+  /** The header of the next box: size, type and `largesize`. */
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
-  // `moov` and each `moof` list their samples: MAX_HEADER_BYTES is the limit of their sum.
+  // `moov` and each `moof` list their samples, so MAX_HEADER_BYTES limits their sum.
   const budget = { boxes: MAX_BOXES_PER_FILE, bytes: MAX_HEADER_BYTES };
   let type = "";
   /** Remaining bytes of the current top-level box; Infinity if it extends to the end of the file. */
   let left = 0;
-  /** The content of the current `moov` or `moof`, as it arrives: a box that only claims to be large costs no memory. */
+  /** The content of the current `moov` or `moof`, as it arrives, so that a box that only claims to be large costs no memory. */
   const kept = collectBytes(MAX_HEADER_BYTES);
   let isKept = false;
   let movie: Movie | null = null;
@@ -109,7 +109,7 @@ export function createMp4Reader(): VideoReader {
   };
 }
 
-/** Players stop where one of these is cut off. They skip any other that is cut off or is not a box. */
+/** Players stop where one of these boxes is cut off. They skip any other that is cut off, and bytes that are not a box. */
 const ESSENTIAL_BOXES = ["moov", "moof", "mdat"];
 
 type Track = {
@@ -119,7 +119,7 @@ type Track = {
   /** The flag track_enabled. */
   isEnabled: boolean;
   size: Size | null;
-  /** Of `mdhd`: units per second of `start` and `end`. */
+  /** The timescale of `mdhd`: units per second of `start` and `end`. */
   timescale: number;
   /** `tkhd.duration`, in the timescale of the movie; 0 if unknown. */
   headerDuration: number;
@@ -139,7 +139,7 @@ type Movie = {
   hasFragments: boolean;
 };
 
-/** From the content of `moov` (ISO/IEC 14496-12, 8.2). */
+/** Reads the content of `moov` (ISO/IEC 14496-12, 8.2). */
 function readMovie(moov: DataView, budget: Budget): Movie {
   const boxes = readBoxes(moov, budget);
   const mvex = readBoxes(findBox(boxes, "mvex"), budget);
@@ -160,8 +160,8 @@ function readMovie(moov: DataView, budget: Budget): Movie {
 }
 
 /**
- * What players choose: the first enabled track of each kind. If no video track is enabled, they show the first; if no track of either kind
- * is enabled, they play the first audio track too.
+ * The tracks that players choose: the first enabled track of each kind. If no video track is enabled, they show the first one. If no track of
+ * either kind is enabled, they also play the first audio track.
  */
 function chooseTracks(tracks: Track[]): { video: Track | null; sound: Track | null } {
   const videos = tracks.filter(({ kind, size }) => kind === "video" && size !== null);
@@ -171,7 +171,7 @@ function chooseTracks(tracks: Track[]): { video: Track | null; sound: Track | nu
   return { video: videos.find(isEnabled) ?? videos[0] ?? null, sound: sound ?? null };
 }
 
-/** `isPartial`: not all of the file's boxes were read, so only `mvhd` and `mehd` state the duration. Throws UnusableMedia. */
+/** `isPartial`: some of the file's boxes were not read, so only `mvhd` and `mehd` state the duration. Throws UnusableMedia. */
 function describe({ tracks, seconds, timescale, hasFragments }: Movie, isPartial: boolean): MediaFacts {
   const played = tracks.filter(({ kind }) => kind !== null);
   if (!isPartial && played.length === 0) throw new UnusableMedia("The video has neither a picture nor sound.");
@@ -187,13 +187,13 @@ function describe({ tracks, seconds, timescale, hasFragments }: Movie, isPartial
   return { ...(video?.size ?? { ...UNKNOWN, note: "no_sides" }), ...duration, hasAudio };
 }
 
-/** By handler_type: "vide" and "soun". */
+/** The kinds by handler_type: "vide" and "soun". */
 const KINDS = new Map<number, Track["kind"]>([
   [0x76696465, "video"],
   [0x736f756e, "audio"],
 ]);
 
-/** Null for a track without `tkhd` or `hdlr`, which players skip. */
+/** Returns null for a track without `tkhd` or `hdlr`, which players skip. */
 function readTrack(trak: DataView, budget: Budget, isMovieRotated: boolean): Track | null {
   const boxes = readBoxes(trak, budget);
   const [tkhd, mdia] = [findBox(boxes, "tkhd"), readBoxes(findBox(boxes, "mdia"), budget)];
@@ -236,7 +236,7 @@ function readDisplaySize(tkhd: DataView, stsd: DataView | null, budget: Budget, 
   return isQuarterTurn(tkhd, widthAt - 36) !== isMovieRotated ? { width: size.height, height: size.width } : size;
 }
 
-/** Width ÷ height of a pixel, in the order of players: from `pasp`, else from the size in `tkhd`, else from the SPS. */
+/** Width ÷ height of a pixel. Players take it from `pasp`, else from the size in `tkhd`, else from the SPS. */
 function readPixelAspectRatio(sampleEntryBoxes: DataView, coded: Size, presentation: Size, budget: Budget): number {
   const boxes = readBoxes(sampleEntryBoxes, budget);
   const [pasp, avcC, hvcC] = [findBox(boxes, "pasp"), findBox(boxes, "avcC"), findBox(boxes, "hvcC")];
@@ -313,9 +313,9 @@ function readTimescale(box: DataView | null): number {
   return box && box.byteLength >= at + 4 ? box.getUint32(at) : 0;
 }
 
-/** Of a FullBox. Version 1 has 64-bit times and durations. */
+/** Whether a FullBox has version 1, with 64-bit times and durations. */
 const isVersion1 = (box: DataView) => box.byteLength > 0 && box.getUint8(0) === 1;
-/** All bits set mean unknown, returned as 0. */
+/** Returns 0 if all bits are set, which means unknown. */
 const readTime = (box: DataView, at: number): number => {
   const time = isVersion1(box) ? box.getBigUint64(at) : box.getUint32(at);
   return time === 0xffffffffffffffffn || time === 0xffffffff ? 0 : Number(time);

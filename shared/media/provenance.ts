@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 
 const VOCABULARY = "cv.iptc.org/newscodes/digitalsourcetype/";
-/** Bytes of the shortest term: one with a code of three letters. */
+/** The size of the shortest term, whose code has three letters. */
 export const MIN_SOURCE_TYPE_BYTES = VOCABULARY.length + 3;
 
 /** The code of an IPTC DigitalSourceType in XMP or in a C2PA manifest, preferably one of AI; null if there is none. */
@@ -18,7 +18,7 @@ export function findSourceType(part: Uint8Array): string | null {
   return found;
 }
 
-/** A URI in CBOR: a text string (0x78, "x") whose length, 24 to 255, is its second byte. */
+/** Matches a URI in CBOR: a text string (0x78, "x") whose length, 24 to 255, is its second byte. */
 const CBOR_URI = /x(.)( ?https?:\/\/)$/s;
 
 /** The end of the CBOR text string that contains the vocabulary at `at`; undefined outside CBOR. The next data item can begin with a letter. */
@@ -33,7 +33,7 @@ const isByAi = (code: string | null): boolean => /algorithmic/i.test(code ?? "")
 export const sourceTypeXmp = (code: string): string =>
   `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="http://${VOCABULARY}${code}"/></rdf:RDF>`;
 
-/** Labels of JUMBF boxes that state how an image was made and sign it. Other assertions have thumbnails, locations, cameras or authors. */
+/** Labels of JUMBF boxes that state how an image was made, or sign it. Other assertions have thumbnails, locations, cameras or authors. */
 const KNOWN_LABELS =
   /^(c2pa|urn:[\w:.-]{1,200}|c2pa\.(assertions|claim(\.v2)?|signature|actions(\.v2)?|hash\.(data|boxes)|soft-binding|ingredient(\.v\d)?))(__\d{1,4})?$/;
 const [SUPERBOX, DESCRIPTION_BOX] = ["jumb", "jumd"];

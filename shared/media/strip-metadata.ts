@@ -38,7 +38,7 @@ export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType
   return { ...read, bytes: all };
 }
 
-/** In `buffer`, which starts with `all`, if there is space; else in a new one. */
+/** Inserts in `buffer`, which starts with `all`, if there is space; else in a new buffer. */
 function insert(all: Uint8Array, at: number, part: Uint8Array, buffer: Uint8Array): Uint8Array {
   const length = all.length + part.length;
   const target = length <= buffer.length ? buffer : new Uint8Array(length);
@@ -55,14 +55,14 @@ const NOT_SOF = [0xc4, 0xc8, 0xcc];
 /** Frame headers of lossless and hierarchical JPEGs (ITU-T T.81, table B.1). */
 const LOSSLESS_SOF = [0xc3, 0xc5, 0xc6, 0xc7, 0xcb, 0xcd, 0xce, 0xcf];
 
-/** The APPn segments that change how the image looks, by identifier, and the length that is kept: in JFIF a thumbnail may follow. */
+/** The APPn segments that change how the image looks, by identifier. The length is what is kept, because in JFIF a thumbnail may follow. */
 const KEPT_APP_SEGMENTS: Record<number, [identifier: string, length?: number]> = {
   [APP0]: ["JFIF\0", 16],
   [APP2]: ["ICC_PROFILE\0"],
   [APP14]: ["Adobe", 14],
 };
 
-/** "ICC_PROFILE\0", the sequence number of this chunk of the profile, the number of chunks. */
+/** The header of a profile's chunk: "ICC_PROFILE\0", its sequence number, the number of chunks. */
 const ICC_CHUNK_HEADER_BYTES = 14;
 
 /** ITU-T T.81, annex B: marker segments, entropy-coded segments after each SOS, and EOI. Data after EOI is removed. */
@@ -97,7 +97,7 @@ function stripJpeg(kept: KeptParts): Read | null {
     const [identifier, keptLength = length] = KEPT_APP_SEGMENTS[code] ?? [];
     if (code < APP0 || beginsWith(bytes, marker + 4, identifier)) {
       if (length > keptLength) {
-        bytes.set([0, keptLength], marker + 2); // its length
+        bytes.set([0, keptLength], marker + 2); // the segment's new length
         if (code === APP0) bytes.fill(0, marker + 16, marker + 18); // Xthumbnail, Ythumbnail
       }
       const end = kept.keep(marker, marker + 2 + Math.min(length, keptLength));
@@ -179,14 +179,14 @@ function stripPng(kept: KeptParts): Read | null {
   return null;
 }
 
-/** After the signature and IHDR, 33 bytes. */
+/** Inserts after the signature and IHDR, which have 33 bytes. */
 function insertPngXmp(all: Uint8Array, xmp: string, buffer: Uint8Array): Uint8Array {
   return insert(all, 33, pngChunk(ITXT, Buffer.from(`XML:com.adobe.xmp\0\0\0\0\0${xmp}`)), buffer);
 }
 
-/** Most have some kilobytes; printers' profiles have two megabytes. */
+/** Most profiles have some kilobytes; those of printers have two megabytes. */
 const MAX_ICC_PROFILE_BYTES = 4 * 1024 * 1024;
-/** Profile name, null separator, compression method 0. */
+/** The start of `iCCP`: profile name, null separator, compression method 0. */
 const ICCP_HEADER = new TextEncoder().encode("icc\0\0");
 
 /** The `iCCP` chunk with the names blanked; null if its profile cannot be decompressed. */
@@ -210,7 +210,7 @@ function pngChunk(type: number, data: Uint8Array): Uint8Array {
   return chunk;
 }
 
-/** That of node:zlib throws on the hosted platform's Deno 2.1. */
+/** node:zlib has crc32 too, but it throws on the hosted platform's Deno 2.1. */
 function crc32(bytes: Uint8Array): number {
   let crc = ~0;
   for (const byte of bytes) {
@@ -224,7 +224,7 @@ const [WEBP_EXIF, WEBP_ICC_PROFILE, WEBP_MANIFEST] = [chunkType("EXIF"), chunkTy
 
 /** Lossy and lossless image data, and the frames of an animation. */
 const WEBP_IMAGE_DATA = new Set(["VP8 ", "VP8L", "ANMF"].map(chunkType));
-/** Also the size, the alpha channel, the parameters of an animation and the ICC profile. */
+/** The image data, the size, the alpha channel, the parameters of an animation and the ICC profile. */
 const KEPT_WEBP_CHUNKS = new Set([...WEBP_IMAGE_DATA, ...["VP8X", "ALPH", "ANIM", "ICCP"].map(chunkType)]);
 
 /** Flags of VP8X, in the first byte after the chunk header. */
@@ -287,7 +287,7 @@ class KeptParts {
   readonly manifest: Uint8Array[] = [];
   /** The first DigitalSourceType of a removed part. */
   sourceType: string | null = null;
-  /** A kept part was changed, or the manifest is too large to be checked. */
+  /** True if a kept part was changed, or the manifest is too large to be checked. */
   isChanged = false;
   readonly #keepsManifest: boolean;
   #manifestBytesLeft = 1024 * 1024; // without thumbnails, one has some kilobytes
@@ -322,7 +322,7 @@ class KeptParts {
     return this.length;
   }
 
-  /** Replaces what precedes `until` and is not kept. A longer part, which zlib compressed worse than the original was, is inserted at the end. */
+  /** Replaces what precedes `until` and is not kept. A longer part, which zlib compressed less than the original, is inserted at the end. */
   put(part: Uint8Array, until: number): void {
     if (part.length > until - this.length) {
       this.#late ??= { at: this.length, part };
@@ -332,7 +332,7 @@ class KeptParts {
     this.length += part.length;
   }
 
-  /** Blanks the names of the ICC profile in these kept chunks; the sequence number is two bytes before each. */
+  /** Blanks the names of the ICC profile in these kept chunks. The sequence number is two bytes before each chunk. */
   blankProfile(chunks: [start: number, end: number][]): void {
     this.isChanged ||= chunks.length > 0;
     const sequenceNumber = ([start]: [number, number]) => this.bytes[start - 2] ?? 0;
@@ -352,12 +352,12 @@ class KeptParts {
     return this.manifest.length > 0 || this.#manifestBytesLeft < 0;
   }
 
-  /** Nothing was removed or changed. */
+  /** True if nothing was removed or changed. */
   get isWhole(): boolean {
     return this.length === this.bytes.length && !this.isChanged;
   }
 
-  /** Call it once: it inserts the part that did not fit. */
+  /** Call this once: it inserts the part that did not fit. */
   takeAll(): Uint8Array {
     const all = this.bytes.subarray(0, this.length);
     return this.#late === undefined ? all : insert(all, this.#late.at, this.#late.part, this.bytes);

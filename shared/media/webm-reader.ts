@@ -9,13 +9,13 @@ import {
   type VideoReader,
 } from "./media.ts";
 
-/** Of the children of one master element: a megabyte of empty ones would take 50 MB. */
+/** Limits the children of one master element: a megabyte of empty ones would take 50 MB. */
 const MAX_CHILDREN = 10_000;
-/** Of a file: an hour of video has fewer. The 13 million of a hostile file would take 5 s. */
+/** Limits the elements of a file: an hour of video has fewer. The 13 million of a hostile file would take 5 s. */
 const MAX_ELEMENTS_PER_FILE = 300_000;
 /** The longest header of an element: four bytes of Element ID, eight of Element Data Size. */
 const ELEMENT_HEADER_BYTES = 12;
-/** At least the header of a block: the track number (1 to 8 bytes), a relative timestamp (2), flags (1). */
+/** Enough for the header of a block: the track number (1 to 8 bytes), a relative timestamp (2), flags (1). */
 const BLOCK_HEADER_BYTES = 12;
 
 /** Element IDs of Matroska (RFC 9559, section 5.1). */
@@ -56,8 +56,8 @@ const NO_FRAMES = { count: 0, first: Number.POSITIVE_INFINITY, last: Number.NEGA
 
 /**
  * Reads the size and duration of a WebM or Matroska file and whether it has sound. Refuses no more than a player does: a file that is cut
- * off, or that cannot be read further, gets a note. Reads Info, Tracks and the header of each block: at most MAX_HEADER_BYTES are in memory.
- * mediabunny is not used for the reasons in mp4-reader.ts, and because it seeks, while a file is streamed here once.
+ * off, or that cannot be read further, gets a note. Reads Info, Tracks and the header of each block, so at most MAX_HEADER_BYTES are in
+ * memory. mediabunny is not used for the reasons in mp4-reader.ts, and because it seeks, while here a file is streamed once.
  */
 export function createWebmReader(): VideoReader {
   const header = new DataView(new ArrayBuffer(ELEMENT_HEADER_BYTES));
@@ -98,7 +98,7 @@ export function createWebmReader(): VideoReader {
     note = "header_too_large";
   }
 
-  /** The rest is not read. */
+  /** Ends the reading; `why` becomes the note. */
   function stop(why: string): void {
     filled = 0;
     end = position;
@@ -146,7 +146,7 @@ export function createWebmReader(): VideoReader {
         const element = readHeader(header, filled);
         if (element === "broken") {
           if (frames.count === 0) throw new UnusableMedia("The video has an element that cannot be read.");
-          stop("bytes_after_end"); // of a Segment of unknown size
+          stop("bytes_after_end"); // after a Segment of unknown size
         } else if (element !== null) open(element);
       }
     },
@@ -157,7 +157,7 @@ export function createWebmReader(): VideoReader {
       if (note === "header_too_large" && tracks === null) return { ...UNKNOWN, note };
       if (!hasAudio && (size === null || frames.count === 0))
         throw new UnusableMedia("The video is cut off, or has no header or no pictures.");
-      const { count, first, last } = note === "too_many_elements" ? NO_FRAMES : frames; // not all were counted
+      const { count, first, last } = note === "too_many_elements" ? NO_FRAMES : frames; // not all frames were counted
       const seconds = (ticks: number) => (ticks * (info?.timestampScale ?? 1e6)) / 1e9;
       // The last frame counts with the average duration of the others.
       const duration = chooseDuration(
@@ -212,7 +212,7 @@ function readTrack(content: DataView): Track {
 const [PIXELS, UNKNOWN_UNIT] = [0, 4];
 /**
  * Values of StereoMode whose frames contain both eyes: side by side or column interleaved; top-bottom or row interleaved. DisplayWidth and
- * DisplayHeight are those of one eye.
+ * DisplayHeight then give the size of one eye.
  */
 const [HALF_WIDTH_PER_EYE, HALF_HEIGHT_PER_EYE] = [
   [1, 8, 9, 11],
@@ -220,7 +220,7 @@ const [HALF_WIDTH_PER_EYE, HALF_HEIGHT_PER_EYE] = [
 ];
 
 /**
- * DisplayWidth and DisplayHeight give only the aspect ratio of a pixel: their unit may be pixels, lengths or a ratio. Players ignore
+ * DisplayWidth and DisplayHeight give only the aspect ratio of a pixel, because their unit may be pixels, lengths or a ratio. Players ignore
  * PixelCrop, except in that ratio. A ProjectionPoseRoll of ±90° swaps the sides.
  */
 function readDisplaySize(video: Elements): Size | null {
@@ -243,7 +243,7 @@ function readDisplaySize(video: Elements): Size | null {
 
 type Elements = Map<number, DataView[]>;
 
-/** The children of a master element by Element ID, as far as they can be read, and no more than MAX_CHILDREN. */
+/** The children of a master element by Element ID, as far as they can be read, and at most MAX_CHILDREN. */
 function readElements(view: DataView): Elements {
   const elements: Elements = new Map();
   for (let at = 0, count = 0; at < view.byteLength && count < MAX_CHILDREN; count++) {
@@ -279,8 +279,8 @@ function readUnsigned(view: DataView): number {
 type Header = { id: number; size: number | null; bytes: number };
 
 /**
- * Element ID of up to four bytes and Element Data Size of up to eight (RFC 8794, sections 5 and 6); a size of null is unknown. Null: more
- * than these `length` bytes are needed.
+ * Reads an Element ID of up to four bytes and an Element Data Size of up to eight (RFC 8794, sections 5 and 6); a size of null is unknown.
+ * Returns null if more than these `length` bytes are needed.
  */
 function readHeader(view: DataView, length: number): Header | "broken" | null {
   const idBytes = Math.clz32(view.getUint8(0)) - 23;

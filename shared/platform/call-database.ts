@@ -4,12 +4,12 @@ import { type Backoff, pause, retry } from "./retry.ts";
 
 export const TIMEOUT_MS = 10_000;
 
-/** The codes of PostgREST and Postgres for an unknown function, arguments or schema: code and database are of two versions. */
+/** The codes of PostgREST and Postgres for an unknown function, arguments or schema: functions and database have different versions. */
 export const OUTDATED_CODES = /^(PGRST(202|106)|42883|3F000)$/;
 
 /**
- * A call that the database refused or did not answer. `status`: of the Data API, null on a connection to Postgres. `code` is the SQLSTATE
- * or PostgREST's code, empty when there was no answer. The database's message is left out, because it can contain row data.
+ * A call that the database refused or did not answer. `status` is that of the Data API, or null on a connection to Postgres. `code` is the
+ * SQLSTATE or PostgREST's code, empty if there was no answer. The database's message is left out, because it can contain row data.
  */
 export class DatabaseError extends Error {
   constructor(
@@ -36,8 +36,8 @@ export class DatabaseError extends Error {
 export type CallDatabase = (called: string, args: Record<string, unknown>) => Promise<unknown>;
 
 /**
- * Calls the Data API with the secret key, which bypasses row-level security: for workers only, never for a user's request.
- * Uses only postgrest-js, because importing all of supabase-js took two fifths of a function's start (docs/decisions/0015).
+ * Calls the Data API with the secret key, which bypasses row-level security. For workers only, never for a user's request. Uses only
+ * postgrest-js, because importing all of supabase-js took two fifths of a function's start (docs/decisions/0015).
  */
 export function createCallDatabase(
   url: string,
@@ -56,29 +56,28 @@ export function createCallDatabase(
   };
 }
 
-/** Why fetch has no answer; it contains no row data. The client puts fetch's own cause into the details. */
+/** Why fetch has no answer. The text contains no row data. The client puts fetch's own cause into the details. */
 const whyNone = ({ details, message }: { details: string; message: string }): string =>
   /Caused by: (.+)/.exec(details)?.[1] ?? message;
 
 /**
- * The Data API or its gateway was down, restarted, or lost a pooled connection (400 without a code). Without a status it was a
- * connection to Postgres that was refused or ended.
+ * Whether the Data API or its gateway was down, restarted, or lost a pooled connection (400 without a code). Without a status, a connection
+ * to Postgres was refused or ended.
  */
 const wasAway = ({ status, code }: DatabaseError): boolean =>
   status === null ? /^(|08...|57P0.)$/.test(code) : status >= 502 || (code === "" && (status === 0 || status === 400));
 /** The pauses are 5.75 s in total: PostgREST restarts in 2 to 5 s. */
 const AWAY = { minDelayMs: 250, maxDelayMs: 2_000, maxAttempts: 6 };
 
-/** The call changed nothing: another transaction has the lock (lock_timeout) or conflicted with it. */
+/** The call changed nothing, because another transaction has the lock (lock_timeout) or conflicted with it. */
 const CONFLICT = /^(55P03|40001|40P01)$/;
 const BACKOFF: Backoff = { minDelayMs: 250, maxDelayMs: 4_000 };
 
 /**
  * Retries the calls of a task until its signal aborts: up to six times while the database is down, and for as long as another transaction
- * conflicts with them. A result that is not recorded costs a lease, or a second provider run. Each attempt that
- * conflicts holds a connection for 100 ms. Only `maxLong` calls at a time are retried for longer than four seconds, so that tasks that wait
- * for one owner's rows leave connections to other owners' tasks. After a lost answer, a repeated call finds that its
- * lease has ended.
+ * conflicts with them. A result that is not recorded costs a lease, or a second provider run. Each attempt that conflicts holds a connection
+ * for 100 ms. Only `maxLong` calls at a time are retried for longer than four seconds, so that tasks that wait for one owner's rows leave
+ * connections to other owners' tasks. After a lost answer, a repeated call finds that its lease has ended.
  */
 export function retryTransientErrors(
   call: CallDatabase,

@@ -1,4 +1,4 @@
-/** Time, which tests advance by hand. */
+/** The time. Tests advance it by hand. */
 export type Clock = {
   /** Milliseconds of a monotonic clock. */
   now(): number;
@@ -14,7 +14,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** A pause that can be ended from outside. */
+/** A pause that other code can end. */
 export function createAlarm(clock: Clock) {
   let wake = (): void => undefined;
   return {

@@ -1,4 +1,4 @@
-/** In the same time wherever they differ. */
+/** Takes the same time wherever the texts differ. */
 export function equalInConstantTime(one: string, other: string): boolean {
   let difference = one.length ^ other.length;
   for (let at = 0; at < other.length; at++) difference |= one.charCodeAt(at) ^ other.charCodeAt(at);

@@ -20,12 +20,12 @@ export function readEnvironment<Shape extends z.ZodRawShape>(
   throw new Error(`Environment: ${[...new Set(problems)].join("; ")}.`);
 }
 
-/** An http(s) address without its trailing slash, so that paths can be appended. */
+/** An http(s) address. Its trailing slash is removed, so that paths can be appended. */
 export const httpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http or https address" })
   .transform((url) => url.replace(/\/+$/, ""));
 
-/** The characters that a header can have: an error of fetch would print the value. */
+/** The characters that a header can have. With others, an error of fetch would print the value. */
 const credential = z.string().regex(/^[!-~]+$/, "must be printable ASCII without spaces");
 
 /** A JSON object of keys by name, read as its key `default`. */
@@ -43,10 +43,10 @@ const apiKeys = jsonText
   )
   .transform((keys) => keys.default);
 
-/** SUPABASE_SECRET_KEYS. This key bypasses row-level security: send it only to the platform. */
+/** The value of SUPABASE_SECRET_KEYS. This key bypasses row-level security: send it only to the platform. */
 export const supabaseSecretKeys = apiKeys;
 
-/** SUPABASE_JWKS: the public keys of session tokens; empty without asymmetric keys. */
+/** SUPABASE_JWKS: the public keys of session tokens. The list is empty if the project has no asymmetric keys. */
 const supabaseJwks = jsonText.pipe(
   z.looseObject(
     { keys: z.array(z.looseObject({ kty: z.string() }), { error: "must have a list named keys" }) },
@@ -70,7 +70,7 @@ const allowLocalWebhooks = z
 
 const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/** Without a path; it may end with a slash. */
+/** An origin has no path, but may end with a slash. */
 const isOrigin = (entry: string) =>
   /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry.replace(/\/$/, "");
 
@@ -95,21 +95,21 @@ export const outputHosts = z
     if (!URL.canParse(given)) return false;
     const url = new URL(given);
     if (url.username !== "" || url.password !== "") return false;
-    // Not url.origin: for blob:https://… it is the origin of the inner URL.
+    // url.origin is not used: for blob:https://… it is the origin of the inner URL.
     const origin = `${url.protocol}//${url.host}`;
     if (entries.includes(origin) || entries.includes(`${origin}/`)) return true;
     if (url.protocol !== "https:" || url.port !== "") return false;
     return entries.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
   });
 
-/** A variable that undici reads itself. Listed because the local stack permits a function only its own variables. */
+/** A variable that undici reads. It is listed, because the local stack permits a function only its listed variables. */
 const readByUndici = z.string().optional();
 
 const api = z.object({
   SUPABASE_URL: httpUrl,
   SUPABASE_PUBLISHABLE_KEYS: apiKeys,
   SUPABASE_JWKS: supabaseJwks,
-  /** A caller of the webhook paths with this key manages the service-wide endpoints. */
+  /** A caller of the webhook paths with this key can manage the service-wide endpoints. */
   SUPABASE_SECRET_KEYS: supabaseSecretKeys,
   /** Set only if sessions are signed with the project's shared HS256 key. */
   KEYFRAME_JWT_SECRET: z.string().min(32, "must have at least 32 characters").optional(),

@@ -1,6 +1,6 @@
 /**
- * A fetch that sends a body once: as a Blob, which it cannot send again. Deno's fetch repeats any request, also a POST, when its
- * kept-alive connection closes without an answer and it still has the bytes: a create could be carried out twice.
+ * A fetch that sends a body once. It sends the body as a Blob, which Deno's fetch cannot send again. Deno's fetch repeats any request, even a
+ * POST, if its kept-alive connection closes without an answer and it still has the bytes. A create could then be carried out twice.
  */
 export const fetchOnce =
   (fetcher: typeof fetch): typeof fetch =>

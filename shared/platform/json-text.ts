@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** JSON in a text. The parser's message is not used, because it quotes the text, which may be secret. */
+/** Parses JSON in a text. The parser's message is not used, because it quotes the text, which may be secret. */
 export const jsonText = z.string().transform((text, context): unknown => {
   try {
     return JSON.parse(text);

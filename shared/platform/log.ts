@@ -22,10 +22,10 @@ export function describeError(error: unknown): string {
 
 const MAX_CHARACTERS = 300;
 
-/** Parts of a web page that are not its text; the last is a tag that is cut off. */
+/** Parts of a web page that are not its text. The last alternative matches a tag that is cut off. */
 const MARKUP = /<!--.*?-->|<(script|style)\b.*?<\/\1\s*>|<[a-z!/][^<>]*>|<(?:!|\/?[a-z])[^<>]*$/gis;
 
-/** A credential in a header, and Replicate's tokens, our keys and sessions by how they begin. */
+/** A credential in a header, and what Replicate's tokens, our keys and sessions begin with. */
 const SECRET = /\b(?:Bearer +(?=\S*[\d_])\S{8,}|(?:r8_|sb_secret_|whsec_|kf_|eyJ)[\w+/=.-]+)/g;
 
 /**

@@ -24,8 +24,8 @@ type Retry = Backoff & {
   isRetriable(error: unknown, delayMs: number): boolean;
   maxAttempts?: number;
   /**
-   * Only the calls that record a task's result have one. After it aborts, no attempt follows, except a second one: after a freeze of the
-   * function, the first fails because its pooled connection is dead.
+   * Only the calls that record a task's result have a signal. After it aborts, no attempt follows, except a second one: after a freeze of the
+   * function, the first attempt fails because its pooled connection is dead.
    */
   signal?: AbortSignal;
   sleep?: typeof pause;

@@ -5,13 +5,13 @@ const control = z.looseObject({
   field: z.string(),
   /** Our value, or our value → the model's. */
   values: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).optional(),
-  /** Images beside which it is not sent. */
+  /** The images beside which this control is not sent. */
   omitWith: z.array(z.string()).optional(),
   /** The field takes a list of images. */
   list: z.boolean().optional(),
 });
 
-/** A model's row: how the model takes each of our inputs, and the inputs that it always gets. */
+/** A model's row: how the model takes each of our inputs, and the inputs that it always gets (`fixed`). */
 export const modelSettings = z.object({
   controls: z.object({ prompt: control }).catchall(control),
   fixed: z.record(z.string(), z.unknown()),
@@ -29,14 +29,14 @@ export type CompleteInput = {
 export class UnsupportedInput extends Error {}
 
 /**
- * Fields of an input that no control has: `files` has their images, and prompt and references the elements. Postgres has the same list
+ * Fields of an input that no control has: `files` has the images, and prompt and references include the elements. Postgres has the same list
  * (keyframe_private.image_fields); test/db/schema/shared-rules.test.ts compares both.
  */
 export const NO_CONTROLS = [
   ...["firstFramePredictionId", "firstFrameImagePath", "lastFramePredictionId", "lastFrameImagePath"],
   ...["referenceImagePaths", "elements", "continuesPreviousShot", "continuesPredictionId"],
 ];
-/** A video has an aspect ratio even if its model follows the frames; a model without sound makes none. */
+/** Values that need no control: a video has an aspect ratio even if its model follows the frames; a model without sound makes none. */
 const isImplied = (name: string, value: unknown) => name === "aspectRatio" || (name === "audio" && value === false);
 
 /** The provider's input object for an input that Postgres has completed and checked (keyframe_private.resolve_input). */
@@ -44,7 +44,7 @@ export function buildInput(
   { step, input, files }: CompleteInput,
   { controls, fixed }: ModelSettings,
 ): Record<string, unknown> {
-  // A last frame keeps the look of the first frame, which is the first of its references.
+  // A last frame keeps the look of the first frame, so the first frame is the first of its references.
   const isVideo = step === "video";
   const images: Record<string, readonly string[]> = {
     firstFrame: isVideo ? listOf(files.firstFrame) : [],

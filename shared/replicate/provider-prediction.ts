@@ -2,8 +2,8 @@ import { z } from "zod";
 import { readFailure } from "./run-failure.ts";
 
 /**
- * A provider run, in answers and callbacks. Loose: only used fields are listed, and `output` and `error` differ between models. The id
- * becomes part of URLs, so its characters are checked.
+ * A provider run, in answers and callbacks. The object is loose: only used fields are listed, and `output` and `error` differ between models.
+ * The id becomes part of URLs, so its characters are checked.
  */
 export const providerPrediction = z.looseObject({
   id: z.string().regex(/^[A-Za-z0-9_-]{1,100}$/),
@@ -30,11 +30,11 @@ export function runState(run: ProviderPrediction) {
   };
 }
 
-/** Nothing more happens to the run. */
+/** Whether nothing more happens to the run. */
 export const isOver = ({ status }: Pick<ProviderPrediction, "status">) =>
   status !== "starting" && status !== "processing";
 
-// Postgres stores neither NUL nor half of a surrogate pair, and an end that cannot be recorded would be tried forever.
+// Postgres stores neither NUL nor half of a surrogate pair, and a result that cannot be recorded would be retried forever.
 const metric = z.union([z.number(), z.boolean(), z.string().regex(/^[ -~]{0,100}$/)]);
 const MAX_METRICS = 50;
 
@@ -46,13 +46,13 @@ function readMetrics(metrics: ProviderPrediction["metrics"]) {
   return read.length === 0 ? null : Object.fromEntries(read.slice(0, MAX_METRICS));
 }
 
-/** `at` is where it is in the output: `video`, `images[0]`, `[0][0]`. */
+/** `at` is the file's place in the output: `video`, `images[0]`, `[0][0]`. */
 type OutputFile = { at: string; url: string };
 
 const NO_OUTPUT = { output_url: null, output_files: null };
 
 /**
- * The URL of the output: a string, or the first of a list. Of any output that is not a string its files too: the model's row may name
+ * The URL of the output: a string, or the first of a list. If the output is not a string, its files are listed too: the model's row may name
  * one, or the database finds the one of the right kind. Whether a URL is allowed is checked when it is fetched.
  */
 function readOutput(output: unknown): { output_url: string | null; output_files: OutputFile[] | null } {
@@ -61,11 +61,11 @@ function readOutput(output: unknown): { output_url: string | null; output_files:
   return { output_url: isFileUrl(first) ? first : null, output_files: files.length > 0 ? files : null };
 }
 
-/** Cs: half of a surrogate pair. */
+/** Cs is half of a surrogate pair. */
 const isFileUrl = (value: unknown): value is string =>
   typeof value === "string" && value.length <= 2048 && /^https?:[^\p{Cc}\p{Cs}]+$/u.test(value) && URL.canParse(value);
 
-/** Enough that long lists do not hide what stands beside them. */
+/** The limits are such that long lists do not hide the files beside them. */
 const MAX_FILES = 100;
 const MAX_FILES_OF_LIST = 20;
 const MAX_DEPTH = 8;
@@ -79,7 +79,7 @@ function listFiles(value: unknown, at: string, depth: number): OutputFile[] {
         const name = key.replaceAll(/[^\w.-]/g, "_");
         return [at === "" ? name : `${at}.${name}`, item];
       });
-  // Such a path can be written into a row, and into a sentence.
+  // A path of this form can be written into a row, and into a sentence.
   const named = entries.filter(([path]) => /^[\w.[\]-]{1,100}$/.test(path)).slice(0, 100);
   return named.flatMap(([path, item]) => listFiles(item, path, depth + 1));
 }
@@ -89,7 +89,7 @@ const BAR = /(?:^|[\s:])(\d{1,3})%\s*\|/g;
 /** Progress is at the end of the logs, so only this many characters are read. */
 const TAIL = 4000;
 
-/** The progress of a run, 0 to 1, by the last progress bar in its logs; null without one. */
+/** The progress of a run, 0 to 1, from the last progress bar in its logs; null if there is none. */
 export function parseProgress(logs: string | null | undefined): number | null {
   const bars = [...(logs ?? "").slice(-TAIL).matchAll(BAR)];
   const percent = bars.at(-1)?.[1];

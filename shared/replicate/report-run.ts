@@ -6,12 +6,12 @@ const outcome = z.enum(["recorded", "unchanged", "unknown", "unproven", "ended",
 type RecordOutcome = z.infer<typeof outcome>;
 
 /**
- * For a run in the provider's list: why it may belong to a prediction (it names the prediction, or has equal text), and the attempt
- * that is not sent because of it.
+ * What is known of a run in the provider's list: why it may belong to a prediction (it names the prediction, or has equal text), and the
+ * attempt that is not sent because of it.
  */
 export type Found = { found_by: "name" | "text"; attempt_without_run: number | null };
 
-/** `work_id`: the leased work whose result this is. It polls again in poll_seconds; null for the database's own interval. */
+/** `work_id` is the leased work that got this result. The work polls again in poll_seconds, or after the database's own interval if null. */
 type RunSource = Partial<Found> & {
   prediction_id: string;
   attempt: number;

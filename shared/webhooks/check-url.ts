@@ -43,7 +43,7 @@ function checkHost(host: string, rules: AddressRules): string | null {
   return null;
 }
 
-/** `allowLocal` also allows loopback and http. Only for the local stack. */
+/** `allowLocal` also allows loopback and http. It is only for the local stack. */
 export type AddressRules = { allowLocal?: boolean };
 
 /** Global unicast IPv6. Everything else, such as ::10.0.0.1, is for special use, even where the library does not say so. */

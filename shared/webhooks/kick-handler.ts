@@ -16,7 +16,7 @@ export function createKickHandler({ name, kick, ...signed }: Settings): (request
     path: `/${name}`,
     maxBytes: MAX_KICK_BYTES,
     handle: () => {
-      const run = kick(); // apart: where EdgeRuntime is missing, its arguments are not evaluated
+      const run = kick(); // Called first: `EdgeRuntime?.waitUntil(kick())` would skip kick().
       EdgeRuntime?.waitUntil(run);
       return Response.json(succeeded({ accepted: true }), { status: 202 });
     },

@@ -1,6 +1,6 @@
 /**
- * The headers of one attempt without its signature: what deliver sends and the API shows. `at` is the start of the attempt. A file of its
- * own, because check-url.ts loads a package that the API does not need at its start.
+ * The headers of one attempt without its signature: what deliver sends and the API shows. `at` is the start of the attempt. They have a file
+ * of their own, because check-url.ts loads a package that the API does not need at its start.
  */
 export const requestHeaders = (eventId: string, at: Date) => ({
   "webhook-id": eventId,

@@ -3,11 +3,11 @@ import { type BodyReader, createBodyReader, decodeBody } from "../http/read-body
 import type { Log } from "../platform/log.ts";
 import { verifySignature } from "./verify-signature.ts";
 
-/** For all bodies whose signature is not verified yet: enough for 256 that have not begun. */
+/** The limit for all bodies whose signature is not verified yet: enough for 256 that have not begun. */
 const MAX_UNSIGNED_BYTES = 16 * 1024 * 1024;
-/** Bodies that arrive in more than one read, at the same time; each normally takes milliseconds. More would cost memory under an attack (lab/bench/memory). */
+/** The limit on bodies that take more than one read. Each normally takes milliseconds. More would cost memory under an attack (lab/bench/memory). */
 const MAX_SLOW = 4;
-/** Kicks and callbacks arrive within milliseconds, and their senders wait a few seconds at most. */
+/** Kicks and callbacks arrive within milliseconds, and senders wait a few seconds at most. */
 const MAX_BODY_MS = 30_000;
 
 type SignedHandlerSettings = {
@@ -29,7 +29,7 @@ export function createSignedHandler(settings: SignedHandlerSettings): (request: 
   return async (request) => {
     const requestId = readRequestId(request);
     const response = await answer(settings, request, readBody).catch((error) => refuse(error, requestId, settings.log));
-    // keyframe_private.kick_figures tells our answers from others' by it: pg_net keeps the headers of an answer, not its URL.
+    // keyframe_private.kick_figures tells our answers from others' by this header: pg_net keeps the headers of an answer, not its URL.
     response.headers.set("keyframe-function", settings.path.slice(1));
     return response;
   };

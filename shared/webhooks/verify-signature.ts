@@ -13,8 +13,8 @@ const FORMS = {
 const TOLERANCE_SECONDS = 5 * 60;
 
 /**
- * True when the body was signed with the secret at most five minutes ago (or ahead). Compares in constant time. Not the package
- * standardwebhooks: loading it took a fifth of a function's start (docs/decisions/0017).
+ * True if the body was signed with the secret at most five minutes ago (or ahead). Compares in constant time. The package standardwebhooks is
+ * not used: loading it took a fifth of a function's start (docs/decisions/0017).
  */
 export async function verifySignature(
   secret: string,
@@ -30,7 +30,7 @@ export async function verifySignature(
   return expected !== null && given.some((signature) => equalInConstantTime(signature, expected));
 }
 
-/** Null: the secret is not base64, or is empty. */
+/** Returns null if the secret is not base64, or is empty. */
 async function signatureOf(secret: string, text: string): Promise<string | null> {
   try {
     const key = Uint8Array.from(atob(secret.replace(/^whsec_/, "")), (character) => character.charCodeAt(0));

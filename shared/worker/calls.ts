@@ -12,7 +12,7 @@ type CallsSettings = {
   limits: { minDelayMs: number; maxDelayMs: number; giveUpAfterMs: number; slowCallMs: number; slowLogEveryMs: number };
 };
 
-/** The claim and record calls of a worker, one at a time: measures them, and pauses after one that failed. */
+/** Makes the claim and record calls of a worker, one at a time. It measures them, and pauses after one that failed. */
 export function createCalls({ load, isStaying, log, clock, limits }: CallsSettings) {
   let last = { endedAt: Number.NEGATIVE_INFINITY, ms: 0 };
   let slowLoggedAt = Number.NEGATIVE_INFINITY;
@@ -29,8 +29,8 @@ export function createCalls({ load, isStaying, log, clock, limits }: CallsSettin
     last: () => last,
 
     /**
-     * `waitMs`: how long the call may wait for work, which does not count as its time; one that waited less counts as shorter than it was.
-     * Null after a failure and a pause. Throws when another attempt makes no sense now.
+     * `waitMs`: how long the call may wait for work, which is no part of its time: all of waitMs is subtracted, so a call that returned early
+     * is under-reported. Null after a failure and a pause. Throws when another attempt makes no sense now.
      */
     async make<Answer>(ask: (lastMs: number) => Promise<Answer>, waitMs: number): Promise<Answer | null> {
       const startedAt = clock.now();

@@ -17,7 +17,7 @@ export function createOpenWork<Item>({ work, identify, onEnd, log, clock, limits
   let count = 0;
   return {
     count: () => count,
-    /** The work counts as ended when it ends, or abortGraceMs after its signal aborted. */
+    /** Starts work. It counts as ended when it ends, or abortGraceMs after its signal aborted. */
     async start(item: Item): Promise<void> {
       count += 1;
       const abort = new AbortController();

@@ -11,19 +11,19 @@ export type ClaimRequest = {
   isStopping: boolean;
   /** How long the heartbeat is valid; 0 ends it. */
   heartbeatMs: number;
-  /** With nothing due, the call may wait so long in the database. */
+  /** How long the call may wait in the database if nothing is due. */
   waitMs: number;
   /** How long the last claim or record took, with all its calls, but without its wait. */
   callMs: number;
 };
 
 type WorkerSettings<Item> = {
-  /** Claims work, records a heartbeat and returns what to start now. `more`: probably more is due. */
+  /** Claims work, records a heartbeat and returns what to start now. `more`: more is probably due. */
   claim(request: ClaimRequest): Promise<{ items: Item[]; more: boolean }>;
   work(item: Item, signal: AbortSignal): Promise<void>;
   /** Identifies the item in a log line. */
   identify(item: Item): Record<string, string>;
-  /** For work whose results are recorded in batches with each claim. */
+  /** Set for work whose results are recorded in batches with each claim. */
   results?: Results<Item>;
   log: Log;
   clock?: Clock;
@@ -31,10 +31,10 @@ type WorkerSettings<Item> = {
 };
 
 type Results<Item> = {
-  /** How many can be recorded now, and how many there are: some wait for their next try. */
+  /** `ready`: how many results can be recorded now. `pending`: how many there are, including those that wait for their next try. */
   ready(): number;
   pending(): number;
-  /** Records them without claiming. */
+  /** Records results without claiming. */
   record(callMs: number): Promise<void>;
   /** Claimed items that can start now that another has ended. */
   next(): Item[];
@@ -42,7 +42,7 @@ type Results<Item> = {
 
 const RECORDED_BY_WORK = { ready: () => 0, pending: () => 0, record: async () => undefined, next: () => [] };
 
-/** A running instance of `generate` or `deliver`. No work waits for the end of a slow one, and one claim or record call is open at a time. */
+/** A running instance of `generate` or `deliver`. No work waits for slow work to end, and one claim or record call is open at a time. */
 export function createWorker<Item>(settings: WorkerSettings<Item>) {
   const { claim, results = RECORDED_BY_WORK, log, clock = systemClock, limits } = settings;
   const alarm = createAlarm(clock);
@@ -67,7 +67,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
     return calls.make(ask, waitMs);
   }
 
-  /** Waits until `end`, a kick, or results that are worth a call; at the end of a run also until the last work has ended. */
+  /** Waits until `end`, a kick, or results that are worth a call. At the end of a run it also stops when the last work has ended. */
   async function pause(end: number, isEnding = false): Promise<void> {
     while (!kicked) {
       const hasResults = results.ready() > 0;
@@ -78,14 +78,14 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
     }
   }
 
-  /** True when more is probably due. */
+  /** Returns true if more is probably due. */
   async function claimAndStart(isStopping: boolean, heartbeatMs: number, longestWaitMs: number): Promise<boolean> {
     const free = limits.maxOpen - open.count();
     const waitMs = !isStopping && free > 0 && results.ready() === 0 ? longestWaitMs : 0;
     const claimed = await call((callMs) => claim({ free, isStopping, heartbeatMs, waitMs, callMs }), waitMs);
     claimed?.items.forEach(open.start);
     if (claimed?.more || isBusy()) busyAt = clock.now();
-    // What it leased was no longer needed, or waits for its endpoint.
+    // `more` without items: all of it was obsolete or its endpoint is busy. Do not spin.
     if (claimed?.more && claimed.items.length === 0) await alarm.sleep(limits.recordAfterMs);
     return claimed?.more ?? false;
   }
@@ -117,8 +117,8 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
 
   return {
     /**
-     * Starts a run, or makes the current one claim at once. Resolves when the run has ended: nothing is due or its time is over, its work
-     * has ended, and the results are recorded. While the database is down, they are kept for the next run. Never rejects.
+     * Starts a run, or makes the current one claim at once. Resolves when the run has ended: nothing is due or its time is over, its work has
+     * ended, and the results are recorded. While the database is down, results are kept for the next run. Never rejects.
      */
     async kick(): Promise<void> {
       kicked = true;
@@ -139,7 +139,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
     },
 
     /**
-     * Claims until the signal aborts, even if nothing is due or the database is down. Then it claims nothing more, and ends as a run
+     * Claims until the signal aborts, even if nothing is due or the database is down. Then the worker claims nothing more, and ends as a run
      * does: it ends the heartbeat, so that Postgres kicks the function, and records the results of its open work. Never rejects.
      */
     async stay(until: AbortSignal): Promise<void> {
@@ -155,7 +155,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>) {
       }
     },
 
-    /** Milliseconds since the database last answered; infinite when it never has. */
+    /** Milliseconds since the database last answered; infinite if it never has. */
     answeredMsAgo: (): number => clock.now() - calls.last().endedAt,
   };
 }

@@ -12,11 +12,11 @@ export const ACTING_FOR = "keyframe-user";
 export function createProjectVerifiers(verifyUser: Verifier, secretKey: string) {
   const project: Caller = { ownerId: null, token: secretKey };
   return {
-    /** For the webhook paths: a user by session or key, or the project. When both a session and the key are sent, the session decides. */
+    /** The webhook paths accept a user by session or key, or the project. If both a session and the key are sent, the session decides. */
     verifyManager: async (headers: Headers): Promise<Caller> =>
       (await isProject(headers, secretKey)) ? project : await verifyUser(headers),
 
-    /** For the figures, which users may not see. A session sent beside the key is refused too: it must be a mistake. */
+    /** For the figures, which users may not see. A session sent beside the key is also refused, because it must be a mistake. */
     async verifyProject(headers: Headers): Promise<Caller> {
       if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return project;
       throw new ApiError(
@@ -45,8 +45,8 @@ export function createProjectVerifiers(verifyUser: Verifier, secretKey: string) 
 }
 
 /**
- * Whether the request has the project's secret key, in `apikey` or (older clients, Prometheus) in Authorization. Any other Authorization is
- * a session, which decides instead. A wrong key throws unauthorized: it is never treated as absent.
+ * Whether the request has the project's secret key, in `apikey` or (older clients, Prometheus) in Authorization. Any other Authorization is a
+ * session, which then decides. A wrong key throws unauthorized: it is never treated as absent.
  */
 async function isProject(headers: Headers, secretKey: string): Promise<boolean> {
   const authorization = headers.get("authorization");

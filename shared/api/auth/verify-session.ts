@@ -11,7 +11,7 @@ type Session = { ownerId: string; clientId: string | undefined; token: string; e
 
 /**
  * `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform: a session token or
- * the secret key. `by`: set when `token` is the secret key: `server` acts for the owner; `key` is one of the owner's keys. `clientId`: the
+ * the secret key. `by` is set if `token` is the secret key: `server` acts for the owner; `key` is one of the owner's keys. `clientId` is the
  * OAuth client that got the token, or the id of the key.
  */
 export type Caller = {
@@ -98,13 +98,13 @@ function whatIsWrong(error: unknown, issuers: string[]): string {
     : `The session token is not valid here: its claim ${claim} must be ${what}.`;
 }
 
-/** About a megabyte of tokens. Their length depends on the users' metadata, so long ones are not kept. */
+/** The cache holds about a megabyte of tokens. A token's length depends on the user's metadata, so long ones are not kept. */
 const MAX_SESSIONS = 1000;
 const MAX_KEPT_CHARACTERS = 4096;
 
 /**
  * Caches verified tokens, because checking a signature costs more than the rest of a request (0.5 ms).
- * This is safe: a token cannot change, and its expiry is checked each time. Refusals are not cached.
+ * Caching is safe: a token cannot change, and its expiry is checked each time. Refusals are not cached.
  */
 export function rememberSessions(verify: SessionVerifier, now: () => Date, max = MAX_SESSIONS): SessionVerifier {
   const cache = createBoundedCache<Session>(max, ({ expiresAt }) => expiresAt > now());

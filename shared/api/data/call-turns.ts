@@ -1,20 +1,20 @@
 import { ApiError } from "../../http/errors.ts";
 
 /**
- * Per process. It leaves two of the slots of settings.max_calls_per_owner, which the database enforces for all processes and direct calls,
- * for what a page reads straight through the Data API.
+ * The limit of one process. The database enforces settings.max_calls_per_owner for all processes and direct calls. This limit leaves two of
+ * those slots for what a page reads straight through the Data API.
  */
 const MAX_CALLS_PER_CALLER = 4;
 /** A waiting call keeps a connection to this function, but none to the database. */
 const MAX_WAITING_PER_CALLER = 64;
 
 /**
- * Calls the database for an owner when a slot is free. Throws rate_limited when too many calls of this owner wait. Null, for the project
- * and for anonymous callers, has no limit.
+ * Calls the database for an owner when a slot is free. Throws rate_limited when too many calls of this owner wait. An `ownerId` of null, for
+ * the project and for anonymous callers, has no limit.
  */
 type CallTurns = <T>(ownerId: string | null, call: () => Promise<T>) => Promise<T>;
 
-/** Makes the burst of one caller wait here, where it uses no database connection that others need. */
+/** Makes a caller's burst wait here, where it uses no database connection that others need. */
 export function createCallTurns(): CallTurns {
   const queues = new Map<string, { calls: number; waiting: (() => void)[] }>();
   return async (ownerId, call) => {
@@ -27,7 +27,7 @@ export function createCallTurns(): CallTurns {
     try {
       return await call();
     } finally {
-      const next = queue.waiting.shift(); // hands its slot over
+      const next = queue.waiting.shift(); // hands over the slot
       if (next) next();
       else queue.calls -= 1;
       if (queue.calls === 0) queues.delete(ownerId);

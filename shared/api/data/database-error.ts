@@ -14,10 +14,10 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
  */
 const UNAVAILABLE_CODES = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
 
-/** A pooled connection that was lost, as after a crash of a backend: 400 with an empty code. A gateway's refusals have none, either. */
+/** A lost pooled connection, as after a crash of a backend, gives 400 with an empty code. A gateway's refusals have no code either. */
 const hasNoCode = ({ status, code = "" }: Failure) => code === "" && status >= 400 && status !== 401;
 
-/** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
+/** PostgREST's clock is behind Auth's. The code is the same as for an expired token, and only the message tells them apart. */
 const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
 
 /** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
@@ -56,7 +56,7 @@ export function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** The hint of keyframe_private.acquire_token and acquire_call_slot. */
+/** The hint that keyframe_private.acquire_token and acquire_call_slot raise. */
 const rateRefusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 export class RateLimited extends ApiError {
@@ -81,7 +81,7 @@ export class RateLimited extends ApiError {
     return this.refusal.policy === "calls";
   }
 
-  /** How long until a token is available. */
+  /** How long until the next token is available. */
   msUntilToken(): number {
     const { limit, window_seconds } = this.refusal;
     return (window_seconds / limit) * 1000;

@@ -17,13 +17,13 @@ const rateState = z
   })
   .nullable();
 
-/** What every SQL function returns with its rows; `replayed` where an Idempotency-Key is accepted. */
+/** What every SQL function returns with its rows. `replayed` is set where an Idempotency-Key is accepted. */
 export const answerBase = z.object({ rate: rateState, replayed: z.boolean().optional() });
 export type AnswerBase = z.infer<typeof answerBase>;
 
 /**
- * Calls one SQL function as the caller (with no token: anonymous) and parses its answer: the one round trip of a request.
- * With the project's secret key it calls as the service role; for a server that acts for a user, and for a key, Postgres calls as that user.
+ * Calls one SQL function as the caller and parses its answer, in the one round trip of a request. Without a token the call is anonymous. With
+ * the project's secret key it calls as the service role. For a server that acts for a user, and for a key, Postgres calls as that user.
  * Undefined arguments use the SQL function's default. The functions of keyframe_worker need the secret key.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
@@ -35,7 +35,7 @@ type CallFunction = <Answer>(
   schema?: "keyframe" | "keyframe_worker",
 ) => Promise<Answer>;
 
-/** `read` calls functions that change only the caller's rate limit: it is repeated when the connection breaks. */
+/** `read` calls functions that change only the caller's rate limit, so it is repeated when the connection breaks. */
 export type Database = { call: CallFunction; read: CallFunction };
 
 /** Delays between attempts when the owner has too many calls in the database. Attempts end after 1.5 seconds. */
@@ -70,7 +70,7 @@ export function createDatabase(
         return data as unknown; // the client's types say any
       };
       const { idempotency_key, waiting } = args;
-      // With an Idempotency-Key it can be a repetition, which uses a token of another class. Without an owner the bucket belongs to a link.
+      // A keyed call may be a replay, charged to another rate class; without an owner the bucket is a link's. Cache neither.
       const isRemembered = ownerId !== null && idempotency_key === undefined;
       const key = `${ownerId} ${name} ${waiting === true}`;
       const data = await acquireTurn(ownerId, async () => {

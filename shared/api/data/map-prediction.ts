@@ -10,7 +10,7 @@ import {
 import { fromRow, position } from "./rows.ts";
 import type { SignedFile } from "./storage.ts";
 
-/** The columns with this prefix, without it. Those that are null are left out. */
+/** The columns that begin with this prefix, named without it. Null columns are left out. */
 const withPrefix = (row: object, prefix: string) =>
   Object.fromEntries(
     Object.entries(row).flatMap(([column, value]) =>
@@ -36,7 +36,7 @@ export const predictionRow = z.preprocess(
 );
 export type PredictionRow = z.infer<typeof predictionRow>;
 
-/** The status in the API, which never goes back: a prediction that is queued again, for another provider run, is processing. */
+/** The status in the API never goes back: a prediction that is queued again, for another provider run, is processing. */
 export const wireStatus = ({ status, startedAt }: PredictionRow): PredictionStatus =>
   status === "storing" || (status === "queued" && startedAt !== null) ? "processing" : status;
 
@@ -57,7 +57,7 @@ export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>
 
 const INPUT_FIELDS = Object.keys(predictionInput.shape);
 
-/** All fields of the contract. The cast is safe: Postgres has checked each when it stored the input, and every start has a prompt. */
+/** Returns all fields of the contract. The cast is safe: Postgres checked each when it stored the input, and every start has a prompt. */
 function mapInput(stored: PredictionRow["input"]): PredictionInput {
   const paths = stored.referenceImagePaths ?? [];
   const input = { elements: [], ...stored, referenceImagePaths: paths, referenceImagePath: paths[0] };

@@ -14,7 +14,7 @@ export const projectFields = project.omit({ projectId: true, selected: true }).e
 });
 export const projectRow = fromRow(projectFields);
 
-/** From keyframe_private.step_predictions: at most one latest prediction and one take of each step. */
+/** Rows of keyframe_private.step_predictions: at most one latest prediction and one take of each step. */
 export const stepRows = z.array(z.object({ is_latest: z.boolean(), is_take: z.boolean(), prediction: predictionRow }));
 type StepRows = z.infer<typeof stepRows>;
 

@@ -3,8 +3,8 @@ import { StorageClient } from "@supabase/storage-js";
 import { fetchOnce } from "../../platform/fetch-once.ts";
 
 /**
- * Longer than PostgREST waits for a connection (10 s), so that its PGRST003 arrives and is logged. An abandoned call may still run:
- * PostgREST carries out what it has queued, also for a caller that has left.
+ * Longer than PostgREST waits for a connection (10 s), so that its PGRST003 arrives and is logged. An abandoned call may still run: PostgREST
+ * carries out what it has queued, even for a caller that has left.
  */
 const TIMEOUT_MS = 12_000;
 
@@ -29,7 +29,7 @@ export function createPlatformClient(
   return {
     database: createDatabaseClient(url, headers, fetchOnce(bounded)),
     reads: createDatabaseClient(url, headers, bounded),
-    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // a repeated upload finds the file of the first
+    storage: new StorageClient(`${url}/storage/v1`, headers, bounded), // may repeat: a repeated upload finds the first one's file
   };
 }
 

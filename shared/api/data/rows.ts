@@ -2,7 +2,7 @@ import { z } from "zod";
 
 const camelCase = (column: string) => column.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** A column's value; a time of Postgres as ISO 8601 in UTC with milliseconds. */
+/** A column's value. A time of Postgres becomes ISO 8601 in UTC with milliseconds. */
 const fieldValue = (column: string, value: unknown) =>
   /_(at|since)$/.test(column) && typeof value === "string" ? new Date(value).toISOString() : value;
 

@@ -8,7 +8,7 @@ import { type PlatformClient, setCredential } from "./platform-client.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
 const SIGNED_FOR_SECONDS = 3600;
-/** How long a returned URL is valid at least: some minutes, even if this machine's clock is ten minutes slow. */
+/** A returned URL is valid for at least this long: some minutes, even if this machine's clock is ten minutes slow. */
 export const MIN_URL_LIFE_MS = 15 * 60_000;
 /** About 2 MB: a URL has some 600 characters, its key 150. */
 const MAX_KEPT_URLS = 2000;
@@ -17,14 +17,14 @@ const MAX_SIGNED_AT_ONCE = 500;
 
 export type SignedFile = { url: string; expiresAt: string };
 
-/** Its size in pixels is kept beside the file: Postgres compares it with the aspect ratio of a video. */
+/** The size in pixels is stored beside the file, because Postgres compares it with the aspect ratio of a video. */
 export type ReferenceImage = { bytes: Uint8Array; contentType: string; width: number; height: number };
 
 /** Each function throws ApiError. */
 export type Storage = {
   /**
-   * Signs as the caller, by path; missing files are left out. A URL is reused, for the same caller only, while it is valid for
-   * MIN_URL_LIFE_MS. The paths must come from rows that the database has just returned to the caller.
+   * Signs files as the caller, and returns the URLs by path; missing files are left out. A URL is reused, for the same caller only, while it
+   * is valid for MIN_URL_LIFE_MS. The paths must come from rows that the database has just returned to the caller.
    */
   signGenerated(paths: string[], caller: Caller): Promise<Map<string, SignedFile>>;
   /**
@@ -52,7 +52,7 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
           return kept ? [[path, kept]] : [];
         }),
       );
-      // The secret key may sign every file: the first folder of a name is its owner, as in Storage's policy.
+      // The secret key may sign every file, so this checks the owner: the first folder of a name, as in Storage's policy.
       const isOwn = (path: string) => by === undefined || path.startsWith(`${ownerId}/`);
       const missing = paths.filter((path) => !files.has(path) && isOwn(path));
       if (missing.length === 0) return files;
@@ -97,9 +97,9 @@ const isDuplicate = ({ status, statusCode, code }: StorageFailure) =>
 
 function storageError(operation: string, error: StorageFailure): ApiError {
   const { message, status = 0, statusCode = "", code = "" } = error;
-  // The message shows an expired token. It is not logged, because it can name files.
+  // Only the message shows an expired token. The message is not logged, because it can name files.
   const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode || code };
-  if (/"(iat|nbf)" claim/.test(message)) return unavailable(cause); // its clock is behind that of Auth
+  if (/"(iat|nbf)" claim/.test(message)) return unavailable(cause); // Storage's clock is behind Auth's
   if (status === 401 || statusCode === "401" || /\bjwt\b|"exp" claim/i.test(message)) {
     return unauthorized("The session token was refused.", cause);
   }

@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode } from "../../http/errors.ts";
 const MAX_SECONDS = 25;
 const FIRST_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 1000;
-/** `unauthorized` too: a session can expire during the wait, and a start that was made must not be answered with 401. */
+/** `unauthorized` is one, because a session can expire during the wait, and a start that was made must not be answered with 401. */
 const ENDS_THE_WAIT: ErrorCode[] = ["unavailable", "unauthorized"];
 
 /** The seconds of Prefer: wait=N (RFC 7240), at most 25; 0 without it. Other preferences are ignored. */

@@ -72,7 +72,7 @@ async function idempotencyOf(
   return { idempotency_key: key, request_hash: await hashRequest(request.method, path, body) };
 }
 
-/** supabase-js adds it when a region is set. It is meant for the platform, which does not remove it. */
+/** supabase-js adds this parameter when a region is set. It is meant for the platform, which does not remove it. */
 const OF_THE_PLATFORM = "forceFunctionRegion";
 
 /** Parses the query string. Throws invalid_request for a parameter that is unknown, repeated or does not fit. */
@@ -90,7 +90,7 @@ function readQuery<Output>(url: URL, schema: z.ZodType<Output>): Output {
   return parsed.data;
 }
 
-/** Arguments of a repeatable SQL function. Both are absent without a key; the hash is absent until an upload has been read. */
+/** Arguments of a repeatable SQL function. Without a key, both are absent. The hash is absent until an upload has been read. */
 export type Idempotency = { idempotency_key?: string; request_hash?: string };
 
 /** The header Idempotency-Key; undefined without one. Throws invalid_request. */

@@ -14,7 +14,7 @@ const MAX_OWNERS = 1_000;
 export function createRefusals({ elapsed, sleep }: HoldClock) {
   const owners = new Map<string, { since: number; last: number; held: number }>(); // the latest last
   return {
-    /** Holds an answer for a second, except the first: a client that repeats at once in many loops then costs others little. */
+    /** Holds every answer but the first for a second, so that a client that repeats at once in many loops costs others little. */
     async hold(ownerId: string, signal: AbortSignal): Promise<void> {
       const now = elapsed();
       const known = owners.get(ownerId) ?? { since: now, last: Number.NEGATIVE_INFINITY, held: 0 };

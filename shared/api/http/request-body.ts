@@ -69,10 +69,10 @@ function refuseCompressed(headers: Headers): void {
 }
 
 export const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
-/** The file plus the boundaries and part headers of a form. */
+/** The limit of a form: the file, its boundaries and part headers. */
 const FORM_LIMIT_BYTES = IMAGE_LIMIT_BYTES + 16 * 1024;
 
-/** The bytes decide the type: some programs send image/jpg, or use a wrong extension. */
+/** Any image type is accepted, because the bytes decide: some programs send image/jpg, or use a wrong extension. */
 const RAW_TYPE = /^(?:image\/.+|application\/octet-stream)$/;
 
 /** An upload whose headers are valid and whose body has not been read. */
@@ -83,8 +83,8 @@ export type UnreadUpload = {
 };
 
 /**
- * 10 MiB in this time needs 0.9 Mbit/s. A hosted function must answer within 150 s, of which waiting
- * (upload-turns.ts) may take 20 s and storing 12 s.
+ * 10 MiB in this time needs 0.9 Mbit/s. A hosted function must answer within 150 s. Of these, waiting (upload-turns.ts) may take 20 s and
+ * storing 12 s.
  */
 const MAX_UPLOAD_MS = 100_000;
 

@@ -30,7 +30,7 @@ const ALWAYS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** The headers of supabase-js (its corsHeaders, and x-region), of the contract, and of tracing (Sentry adds its own to every request). */
+/** The headers of supabase-js (its corsHeaders, and x-region), of the contract, and of tracing (Sentry adds some to every request). */
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":
@@ -70,7 +70,7 @@ export type KnownTag = { tag: string; status: PredictionStatus; state: string; e
 
 /**
  * The ETag of a prediction: its status, its state, and when its signed URL expires (seconds since 1970, 0 without a URL).
- * Weak, because the URL may be another one.
+ * The tag is weak, because the URL may be another one.
  */
 export function tagOf(row: PredictionRow, file: SignedFile | undefined): string {
   const expires = file ? Math.floor(Date.parse(file.expiresAt) / 1000) : 0;
@@ -84,8 +84,8 @@ export const versioned = <Data extends Pick<Project, "updatedAt">>(data: Data, a
 });
 
 /**
- * The versions in If-Match that could be ours; undefined without a condition. A proxy may have made a tag weak. Postgres has no year
- * 0000.
+ * The versions in If-Match that could be ours; undefined without a condition. Weak tags are accepted, because a proxy may have made a tag
+ * weak. Postgres has no year 0000.
  */
 export function readVersions(ifMatch: string | null): string[] | undefined {
   if (ifMatch === null || ifMatch.trim() === "*") return undefined;
@@ -107,8 +107,8 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
 }
 
 /**
- * What changes without the status. All other fields of the answer are set with the status, and a final status is never left; but an
- * administrator may rename a model, which answers 304 until something else changes.
+ * What changes without the status. All other fields of the answer are set with the status, and a final status is never left. Exception: after
+ * a model is renamed, polls get 304 until something else changes.
  */
 const stateOf = ({ id, attempt, queuePosition, progress, cost, ...row }: PredictionRow) =>
   `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${flagsOf(row)}${row.changedElements.map(changeTag).join("")}.${costTag(cost)}`;

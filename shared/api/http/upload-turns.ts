@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../platform/clock.ts";
  * as taken out of its form, and as sent to Storage. So four of 10 MiB take at most 120 MiB of the 256 MB of a hosted function.
  */
 const MAX_BYTES = 40 * 1024 * 1024;
-/** One at a time: more would only share the sender's bandwidth, and two used 30 MB more under an attack (lab/bench/memory). */
+/** One upload at a time: more would only share the sender's bandwidth, and two used 30 MB more under an attack (lab/bench/memory). */
 const MAX_AT_ONCE_PER_OWNER = 1;
 /** Waiting uploads are not read, but each keeps a connection. */
 const MAX_WAITING_PER_OWNER = 64;
@@ -42,7 +42,7 @@ export function createUploadTurns(clock: Clock = systemClock): UploadTurns {
   function admit(): void {
     for (const [upload, begin] of waiting) {
       if (countOf(admitted, upload.ownerId) >= MAX_AT_ONCE_PER_OWNER) continue;
-      if (upload.bytes > free) return; // otherwise small uploads could delay it for ever
+      if (upload.bytes > free) return; // otherwise small uploads could delay this one for ever
       waiting.delete(upload);
       admitted.add(upload);
       free -= upload.bytes;

@@ -6,7 +6,7 @@ import { cutPage, pageArguments } from "../http/cursor.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";
 
-/** From keyframe.elements. */
+/** A row of keyframe.elements. */
 const elementRow = fromRow(element.omit({ elementId: true }).extend(position));
 const mapElement = ({ id, created_at, ...fields }: z.infer<typeof elementRow>): Element => ({
   elementId: id,

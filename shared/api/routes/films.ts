@@ -10,7 +10,7 @@ import type { Call } from "../http/read-call.ts";
 import { answerHeaders, readVersions, versioned } from "../http/respond.ts";
 import type { Handler } from "./handler.ts";
 
-/** From keyframe_private.film_json. */
+/** A film from keyframe_private.film_json. */
 const filmRow = fromRow(film.omit({ filmId: true }).extend(position));
 const mapFilm = ({ id, created_at, ...fields }: z.infer<typeof filmRow>): Film => ({ filmId: id, ...fields });
 
@@ -47,7 +47,7 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
   return versioned({ ...mapFilm(answer.film), shots }, answer);
 };
 
-/** The database omits them too, because they would be most of the answer. */
+/** Leaves out the elements, as the database does, because they would be most of the answer. */
 function withoutElements(takes: PredictionOfEachStep): Shot["takes"] {
   const entries = Object.entries(takes).map(([step, take]) => {
     if (take === null) return [step, null];

@@ -58,7 +58,7 @@ async function answerStart(
   const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
   const query = new URLSearchParams({ projectId, predictionId: id });
   const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
-  // The rate limit and key of this request, not of the reads during the wait.
+  // The headers give the rate limit and key of this request, not of the reads during the wait.
   const headers = { ...answerHeaders(started), ...waited, Location };
   const first = await answerWith(answer.prediction, headers, call.caller, deps).catch((error) => {
     if (hasEnded(started)) throw error; // the request can be repeated
@@ -66,7 +66,7 @@ async function answerStart(
   });
   if (started.predictions == null || first.data === undefined) return first;
   const others = started.predictions.slice(1);
-  const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request can have one
+  const files = await deps.storage.signGenerated(outputPaths(others), call.caller); // only a repeated request can have outputs here
   const predictions = [first.data, ...others.map((row) => mapPrediction(row, files))];
   return { ...first, data: { ...first.data, predictions } };
 }

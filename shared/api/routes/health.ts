@@ -40,7 +40,7 @@ export const readHealth: Handler<"readHealth"> = async ({ query, headers }, deps
 export const readFigures = (project: Caller, { database }: Pick<Deps, "database">): Promise<ServiceFigures> =>
   askDatabase(() => database.read("service_figures", {}, project, serviceFigures, "keyframe_worker"));
 
-/** For deep health: the figures may be readable although this call fails. */
+/** Used by deep health, because the figures may be readable although this call fails. */
 async function askHealthAnyway({ askHealth, log }: Deps): Promise<{ schema: string | null; writes: Writes }> {
   try {
     return await askHealth();
@@ -57,7 +57,7 @@ async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> 
   try {
     return await ask();
   } catch (error) {
-    // Even for a wrong key, because the service is down in any case.
+    // A wrong key gets this answer too, because the service is down in any case.
     if (!(error instanceof ApiError)) throw unavailable(error);
     // The error's message can contain text of the database; its cause has codes only.
     throw error.status === 503 ? error : unavailable(error.extra.cause);

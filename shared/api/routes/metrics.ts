@@ -165,13 +165,13 @@ const pick = <Name extends string>(part: Record<Name, Value> | null, ...names: N
 const ofEach = <Of>(part: Record<string, Of> | null, toValue: (of: Of) => Value): Values | null =>
   part && Object.fromEntries(Object.entries(part).map(([key, of]) => [key, toValue(of)]));
 
-/** Without a label. */
+/** Wraps a value that has no label. */
 const alone = <Of>(of: Of): Record<string, Of> => ({ "": of });
 const single = (name: string, help: string, value: Value): string => gauge(name, help, "", alone(value));
 
 /**
- * A metric for each of these figures, by its name here; the help is the figure's description in the contract. The keys of `groups` are
- * the label's values; a group that could not be read is null. A missing age of the oldest is 0; other missing values are left out.
+ * A metric for each figure in `names`, under the name given there. The help is the figure's description in the contract. The keys of `groups`
+ * are the label's values; a group that could not be read is null. A missing age of the oldest is 0; other missing values are left out.
  */
 function gauges<Group extends object>(
   schema: z.ZodType,
@@ -194,8 +194,8 @@ type Value = number | boolean | null | undefined;
 type Values = Record<string, Value>;
 
 /**
- * One metric: https://prometheus.io/docs/instrumenting/exposition_formats. The keys of `values` are the values of its label, or "" without
- * one. What could not be read is left out. Nothing is escaped: names, helps and labels are all written here, in the contract and in
+ * One metric: https://prometheus.io/docs/instrumenting/exposition_formats. The keys of `values` are the values of its label, or "" without a
+ * label. What could not be read is left out. Nothing is escaped, because names, helps and labels are all written here, in the contract and in
  * keyframe_private.jobs.
  */
 function gauge(name: string, help: string, label: string, values: Values | null): string {

@@ -27,7 +27,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     const stripped = withoutMetadata(bytes, image);
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
     const name = `${answer.file_id}.${MEDIA_EXTENSIONS[image.contentType]}`;
-    // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
+    // If a file of this name exists, a request with the same key stored it, or the first sending of this one did.
     const ownerId = z.string().parse(call.caller.ownerId); // the contract allows only users, and servers that act for one
     await storage.uploadReference(name, stripped, ownerId);
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
@@ -52,7 +52,7 @@ function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceIm
       "payload_too_large",
       `With the metadata that marks it as made by AI, the image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`,
     );
-  // Checked again: without the bytes that decoders skip, the size may differ.
+  // The size is read again: without the bytes that decoders skip, it may differ.
   const size = stripped && sniffImage(stripped.bytes);
   if (!stripped || !size) throw unsupported("The image is damaged or ends early. Save it again and send that.");
   if (stripped.isLossless)

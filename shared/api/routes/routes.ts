@@ -22,7 +22,7 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   ...shares,
   ...webhooks,
   readHealth,
-  // Loaded with the first upload: node:zlib takes an eighth of the function's start.
+  // Loaded with the first upload, because node:zlib takes an eighth of the function's start.
   uploadReferenceImage: async (...given) => (await import("./reference-images.ts")).uploadReferenceImage(...given),
 };
 
@@ -54,7 +54,7 @@ function listRoutes(): Route[] {
   for (const [id, { method, at }] of Object.entries(OPERATIONS)) {
     const pattern = at.replaceAll(/:(\w+)/g, (_, name) => `:${name}{${formOf(name).pattern}}`);
     const route = routes.get(at) ?? { at, pattern, operations: {} };
-    // The keys of OPERATIONS are the OperationIds, which Object.entries forgets.
+    // The keys of OPERATIONS are OperationIds, but Object.entries types them as strings.
     route.operations[method] = id as OperationId;
     routes.set(at, route);
   }
@@ -67,7 +67,7 @@ export const ROUTES = listRoutes();
 /** The paths with parameters of any form; made at the first 404. */
 let loosePaths: RegExp[] | undefined;
 
-/** Why no route has this path (below /api): a parameter has another form, or nothing is like it. */
+/** Why no route has this path (below /api): a parameter has another form, or no path is like it. */
 export function explainNotFound(path: string): string {
   loosePaths ??= ROUTES.map(({ at }) => new RegExp(`^${at.replaceAll(/:(\w+)/g, "(?<$1>[^/]+)")}$`));
   for (const loose of loosePaths) {

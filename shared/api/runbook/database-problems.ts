@@ -3,7 +3,7 @@ import type { Blocker, Part, ServiceFigures } from "../../contract/service.ts";
 
 /** Whether tables can be written now, according to keyframe.health. */
 export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
-/** What keyframe.health says; failed: how its call failed. */
+/** What keyframe.health says, or how its call failed (`failed`). */
 export type Writes = z.infer<typeof writes> | { failed: string };
 
 /** This many calls at once leave few connections for others. */

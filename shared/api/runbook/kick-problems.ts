@@ -1,8 +1,8 @@
 import type { LastKick, Part, ServiceFigures, WorkerFigures } from "../../contract/service.ts";
 
 /**
- * pg_net sends within a second or two of the commit, and a worker claims within moments of the kick that it accepts, even after a cold
- * start; the sweep kicks every five seconds.
+ * pg_net sends within a second or two of the commit. A worker claims within moments of the kick that it accepts, even after a cold start. The
+ * sweep kicks every five seconds.
  */
 const SOON_SECONDS = 20;
 
@@ -51,7 +51,7 @@ export function pgNetProblems(kicks: Part<"kicks">): string[] {
   ];
 }
 
-/** Kicks go to the function when no process runs, even if it is not deployed. */
+/** When no process runs, kicks go to the function, even if it is not deployed. */
 const processRemedy = (name: string, { isProcess, claimedSeconds }: WorkerFigures): string =>
   isProcess
     ? ` The last claim, ${Math.round(claimedSeconds ?? 0)} s ago, came from a process: start it again (npm run worker -- --only ${name}).`

@@ -1,13 +1,13 @@
 import type { Part, ServiceFigures, WorkerFigures } from "../../contract/service.ts";
 
-/** Calls normally take milliseconds. The figures of a worker that no longer claims are outdated. */
+/** Calls normally take milliseconds. A worker that has not claimed for PRESENT_SECONDS has outdated figures. */
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Fewer slow receivers delay no others. */
 const MANY_SLOW_DELIVERIES = 10;
-/** A share of a queue's capacity. One model, or one host's quick or slow endpoints, get at most two fifths of it. */
+/** A share of a queue's capacity. One model, or the quick or slow endpoints of one host, get at most two fifths of it. */
 const MUCH_SLOW_WORK = 1 / 8;
-/** Lanes take turns, oldest work first, so work waits this long only when it is not done, or when there is too much of it. */
+/** Lanes take turns, oldest work first, so work waits this long only if it is not done or there is too much of it. */
 const LATE_SECONDS = 30;
 /** Files are removed batch by batch, and no user waits for them. */
 const LATE_REMOVAL_SECONDS = 3600;

@@ -13,7 +13,7 @@ import {
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 
-/** Succeeded, with the file of its own step. */
+/** A succeeded prediction with a file for its own step. */
 function succeeded(step: string, predictionId: string, extension = "png", video: object = {}) {
   const { output } = SAMPLE_PREDICTION;
   const path = `${ownerId}/${projectId}/${predictionId}.${extension}`;
@@ -135,7 +135,7 @@ const test = {
   body: `{"data": {"endpointId": "${SAMPLE.webhookId}"}, "type": "webhook.test", "timestamp": "2026-11-21T12:00:09.500Z"}`,
 };
 
-/** `data` of an answer of each operation: generators of samples know only its schema, which several share. */
+/** Realistic `data` per operation: sample generators see only the schema, which several operations share. */
 export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   createProject: SAMPLE_PROJECT,
   listProjects: { projects: [SAMPLE_PROJECT], nextCursor: null },

@@ -48,7 +48,7 @@ const location = header(text, "Location", "The URL of the prediction.");
 const wwwAuthenticate = header(text, "WwwAuthenticate", "How to sign in.", "Bearer");
 const allow = header(text, "Allow", "The methods of this path.", "GET, HEAD, POST, OPTIONS");
 
-/** Without those that are false or undefined. */
+/** Leaves out headers that are false or undefined. */
 const headersOf = (given: Record<string, z.ZodType | false | undefined>): z.ZodObject =>
   z.object(Object.fromEntries(Object.entries(given).flatMap(([name, schema]) => (schema ? [[name, schema]] : []))));
 
@@ -107,7 +107,7 @@ const waitForChange = parameter(
   "wait=N: answers when the status differs from that of If-None-Match (without it: from the current one), or after N seconds (at most 25). The more waits you have open, the later each notices a change.",
 );
 
-// Not a security scheme: generated clients send every scheme, so they would send this header with each session, which is refused.
+// This header is no security scheme: generated clients send every scheme, so they would send it with each session, which is refused.
 const actingFor = id.optional().meta({
   description:
     "From a server, beside the secret key: the id of the user (auth.users.id) for whom it acts. The request has that user's rights, limits and rows, and nothing more. Without the secret key, or together with a session, it is refused (403 `forbidden`). Browsers cannot send it.",

@@ -68,8 +68,8 @@ export function openApiDocument(serverUrl: string, version: string) {
 }
 
 /**
- * Generators such as openapi-typescript make a field with a default required, also in requests. So defaults of bodies are in the
- * descriptions only. Defaults of parameters, which meta.override sets after this, do no harm.
+ * Generators such as openapi-typescript make a field with a default required, even in requests. So defaults of bodies are only in the
+ * descriptions. Defaults of parameters do no harm. meta.override sets them after this.
  */
 function omitDefault({ jsonSchema, io }: { jsonSchema: { default?: unknown }; io: "input" | "output" }): void {
   if (io === "input") delete jsonSchema.default;

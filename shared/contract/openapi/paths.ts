@@ -39,14 +39,14 @@ function describe(operationId: string, operation: Operation, sample: unknown): Z
     },
     ...(body === undefined ? {} : { requestBody: bodyOf(operation, body) }),
     responses: responsesOf(operation, sample),
-    // With path and query: test/api/reference-examples.test.ts sends each example.
+    // Each example has a path and query, because test/api/reference-examples.test.ts sends it.
     "x-examples": operation.examples.map((example) => ({ ...example })),
   };
 }
 
 type Security = Record<string, string[]>[];
 
-/** An empty object in the list: also without credentials. */
+/** An empty object in the list allows calls without credentials. */
 function securityOf({ caller, needsSecretKey }: Operation): Security {
   if (needsSecretKey !== undefined) return [{}, { secretKey: [] }];
   if (caller === "server") return [{ secretKey: [] }];
@@ -96,7 +96,7 @@ type Plain = {
   content: ZodOpenApiContentObject;
 };
 
-/** Not an operation of the contract, because its answer has no envelope. */
+/** A path that is not an operation of the contract, because its answer has no envelope. */
 const plainPath = ({ example, content, ...about }: Plain, security: Security, errors: ErrorCode[]) => ({
   get: {
     ...about,

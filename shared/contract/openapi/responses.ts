@@ -78,7 +78,7 @@ function errorResponse(codes: ErrorCode[]): ZodOpenApiResponseObject {
 export const pascal = (name: string) =>
   name.replaceAll(/(?:^|[_.])([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** What errors with these codes have in addition. */
+/** The fields that errors with these codes have in addition. */
 const EXAMPLE_OF: Partial<Record<ErrorCode, object>> = {
   budget_exceeded: {
     budget: {

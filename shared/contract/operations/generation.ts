@@ -34,7 +34,7 @@ const start = {
   waits: true,
 } as const;
 
-/** One operation for each step, as for the starts: their bodies differ. */
+/** Pricing has one operation for each step, as the starts do, because the bodies differ. */
 const priced = {
   method: "POST",
   tag: "Generation",
@@ -50,7 +50,7 @@ const priced = {
   errors: [...OF_STARTS, "frame_not_ready"],
 } as const;
 
-/** One operation for each step, as for the starts. */
+/** Reading has one operation for each step, as the starts do. */
 const read = {
   method: "GET",
   tag: "Generation",

@@ -10,8 +10,8 @@ type RequestExample = {
 };
 
 /**
- * One method of one path. The function `api` routes and validates by it; openapi.json comes from it, and a test compares the client's
- * types with it.
+ * One method of one path. The function `api` routes and validates by it. openapi.json comes from it, and a test compares the client's types
+ * with it.
  */
 export type Operation = {
   method: "GET" | "POST" | "PATCH" | "DELETE";
@@ -32,9 +32,9 @@ export type Operation = {
   query?: z.ZodObject;
   /** A JSON body, or an image. */
   body?: z.ZodType | "image";
-  /** A read that uses POST for its body; takes no Idempotency-Key. */
+  /** A read that uses POST for its body. It takes no Idempotency-Key. */
   changesNothing?: true;
-  /** A POST that recognizes its repetition by its body; takes no Idempotency-Key. */
+  /** A POST that recognizes its repetition by its body. It takes no Idempotency-Key. */
   happensOnce?: true;
   /** An empty body counts as {}. */
   bodyMayBeEmpty?: true;
@@ -47,7 +47,7 @@ export type Operation = {
   versioned?: true;
   /** Supports Prefer: wait=N. */
   waits?: true;
-  /** In addition to those that errorsOf adds. */
+  /** Codes in addition to those that errorsOf adds. */
   errors?: readonly ErrorCode[];
   /** One example per kind of request; the first one is shown first. */
   examples: readonly [RequestExample, ...RequestExample[]];
