@@ -17,11 +17,11 @@ export function elementMethods({ call }: Api) {
 
     read: (elementId: string, options: CallOptions = {}) => call("readElement", { elementId }, options),
 
-    /** Takes that were made with it become outdated. */
+    /** Changes an element. Takes that were made with it become outdated. */
     change: (elementId: string, json: BodyOf<"changeElement">, options: ChangeOptions = {}) =>
       call("changeElement", { elementId }, { ...options, json }),
 
-    /** Removes it from all films and projects. Predictions keep their inputs. */
+    /** Deletes an element and removes it from all films and projects. Predictions keep their inputs. */
     delete: (elementId: string, options: ChangeOptions = {}) => call("deleteElement", { elementId }, options),
   };
 }

@@ -50,7 +50,7 @@ export class KeyframeError extends Error {
   readonly budget: ExceededBudget | null;
   /** For `balance_exhausted`. */
   readonly balance: ExhaustedBalance | null;
-  /** Also in the service's log. Include it in a report. */
+  /** The service logs the same id. Include it in a report. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
 

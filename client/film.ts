@@ -19,7 +19,7 @@ export type FilmOptions = {
    */
   file?: FileSystemFileHandle | undefined;
   onProgress?: ((progress: FilmProgress) => void) | undefined;
-  /** Aborts it: the promise rejects with the signal's reason. */
+  /** Aborts the work: the promise rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   /** Leaves out the shots that have no video yet (`missingShots`). Without it they are an error. */
   isRoughCut?: boolean | undefined;
@@ -28,15 +28,15 @@ export type FilmOptions = {
 };
 
 /**
- * One MP4 of a film that was just read (`keyframe.films.read`: its URLs expire). Tracks with equal formats are copied; others are encoded
- * again, in the size of the first shot. A shot is as long as its pictures. The file says in XMP that AI made it, and has the SHA-256 of
- * each shot. Needs a browser, and the package mediabunny. Rejects with a FilmError, with the file's error, or with the signal's reason.
+ * Makes one MP4 of a film that was just read (`keyframe.films.read`: its URLs expire). Tracks with equal formats are copied; others are
+ * encoded again, in the size of the first shot. A shot is as long as its pictures. The file says in XMP that AI made it, and has the SHA-256
+ * of each shot. Needs a browser, and the package mediabunny. Rejects with a FilmError, with the file's error, or with the signal's reason.
  */
 export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
   makeFilm(film, options, "joining", async (...given) => await (await import("./film/mp4.ts")).writeMp4(...given));
 
 /**
- * A zip of the shots, with the command by which ffmpeg joins them, for when joinFilm rejects with `cannot_join`. Needs client-zip and
+ * Makes a zip of the shots, with the command by which ffmpeg joins them, for when joinFilm rejects with `cannot_join`. Needs client-zip and
  * mediabunny. Rejects as joinFilm does.
  */
 export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
@@ -107,7 +107,7 @@ async function writeFilm(...[film, options, doing, write]: MakeFilm): Promise<Bl
   return await file.getFile();
 }
 
-/** Writes over bytes that are there, all in one part. Blobs: a browser keeps those that are many on its disk. */
+/** Overwrites bytes that exist, all in one part. The parts are Blobs, because a browser keeps many Blobs on its disk. */
 function overwrite(parts: Blob[], { data, position }: Parameters<Sink["write"]>[0]): void {
   let [at, begin] = [0, 0];
   for (let part = parts[at]; part && begin + part.size <= position; part = parts[at]) {

@@ -14,7 +14,7 @@ export function filmMethods({ settings, call, operateOnce }: Api) {
   const list = (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}) =>
     call("listFilms", {}, { ...options, query });
 
-  /** Without retries, because waitFor retries. */
+  /** Polls without retries, because waitFor retries. */
   const poll = async (filmId: string, { limitMs, signal }: PollOptions) => {
     const read = await operateOnce("readFilm", { filmId }, { limitMs, signal });
     return { ...read, etag: null, retryAfterSeconds: read.retryAfterSeconds ?? pauseOf(read.data) };
@@ -60,7 +60,7 @@ export function filmMethods({ settings, call, operateOnce }: Api) {
       return waitFor(wait, options, settings);
     },
 
-    /** The price of generate, and the shots that cannot start. `quote`: for startQuote, which starts the others. */
+    /** The price of generate, and the shots that cannot start. With `quote`, startQuote starts the others. */
     estimate: async (
       filmId: string,
       step: Step,
@@ -68,11 +68,11 @@ export function filmMethods({ settings, call, operateOnce }: Api) {
       { quote, ...options }: CallOptions & { quote?: boolean | undefined } = {},
     ) => call("estimateFilm", { filmId, step }, { ...options, json, query: { quote: quote ? "true" : undefined } }),
 
-    /** Keeps its projects, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
+    /** Deletes a film and keeps its projects. With `projects: "delete"` they and their files are deleted too, which cannot be undone. */
     delete: (filmId: string, query: QueryOf<"deleteFilm"> = {}, options: ChangeOptions = {}) =>
       call("deleteFilm", { filmId }, { ...options, query }),
 
-    /** Creates a link to it. Anyone with `token`, which is returned only once, can read the film by `readShared`. */
+    /** Creates a link to a film. Anyone with `token`, which is returned only once, can read the film by `readShared`. */
     share: (filmId: string, json: BodyOf<"shareFilm"> = {}, options: StartOptions = {}) =>
       call("shareFilm", { filmId }, { ...options, json }),
 
@@ -82,7 +82,7 @@ export function filmMethods({ settings, call, operateOnce }: Api) {
     revokeShare: (filmId: string, shareId: string, options: CallOptions = {}) =>
       call("revokeShare", { filmId, shareId }, options),
 
-    /** Needs no session, and sends none. */
+    /** Reads the film of a link. Needs no session, and sends none. */
     readShared: (token: string, options: CallOptions = {}) => call("readShared", { token }, options),
   };
 }

@@ -37,7 +37,7 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
     return { headers: { prefer: `wait=${wait}` }, limitMs: settings.requestTimeoutMs + wait * 1000 };
   };
 
-  /** Without retries, because waitFor retries. */
+  /** Polls without retries, because waitFor retries. */
   const poll = async (
     { projectId, step, predictionId }: PredictionRef,
     { etag, wait, limitMs, signal }: PollOptions,
@@ -63,7 +63,7 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
       { wait, ...options }: StartOptions & HoldOptions = {},
     ) => remember(await operate(`start${nameOf(step)}`, {}, { ...options, ...hold(wait), json })),
 
-    /** The price of generate with the same body. Starts nothing, and throws the errors of generate. `quote`: for startQuote. */
+    /** The price of generate with the same body. Starts nothing, and throws the errors of generate. With `quote`, startQuote can start it. */
     estimate: async <S extends Step>(
       step: S,
       json: StepBody[S],
@@ -86,25 +86,25 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
       call("readUsage", {}, { ...options, query }),
 
     /**
-     * Adds credit to the user's prepaid balance, or takes it away (refund, expiry). Only for a server (secretKey, userId). The same
-     * `key`, such as the id of a payment, adds nothing again.
+     * Adds credit to the user's prepaid balance, or takes it away (refund, expiry). Only for a server (secretKey, userId). A repetition with
+     * the same `key`, such as the id of a payment, adds nothing.
      */
     addCredit: (json: BodyOf<"addCredit">, options: CallOptions = {}) => call("addCredit", {}, { ...options, json }),
 
-    /** May be repeated. Throws `generation_ended` when the prediction succeeded or failed. */
+    /** Cancels a prediction, and may be repeated. Throws `generation_ended` when the prediction succeeded or failed. */
     cancel: async ({ projectId, predictionId }: Ref, options: StartOptions = {}) =>
       remember(await operate("cancelPrediction", {}, { ...options, json: { projectId, predictionId } })),
 
     /**
-     * Resolves with the prediction when it has ended. `failed` and `canceled` do not throw; mustSucceed does. Takes the result of
-     * generate, or `{ projectId, step, predictionId }`. Throws a KeyframeError when the service refuses or is away for minutes, with
-     * code `timeout` after timeoutMs.
+     * Resolves with the prediction when it has ended. `failed` and `canceled` do not throw; mustSucceed does. Takes the result of generate,
+     * or `{ projectId, step, predictionId }`. Throws a KeyframeError when the service refuses or is down for minutes, with code `timeout`
+     * after timeoutMs.
      */
     waitFor: (prediction: Prediction | PredictionRef, options: WaitOptions = {}): Promise<Prediction> => {
       const isRead = "status" in prediction;
       const wait = {
         name: prediction.step,
-        // What a film has of a prediction is not all of it.
+        // A prediction as a film has it is not complete.
         known: isRead && "elements" in prediction.input ? prediction : undefined,
         first: isRead ? pollHeaders.get(prediction) : undefined,
         poll: (look: PollOptions) => poll(prediction, look),
@@ -115,8 +115,8 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
     },
 
     /**
-     * PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo that
-     * its Exif data turn is sent upright; outside browsers the service refuses it.
+     * Uploads a PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo
+     * that its Exif data turn is sent upright. Outside browsers it is not, and the service refuses it.
      */
     uploadReferenceImage: async (image: Blob | Uint8Array | ArrayBuffer, options: StartOptions = {}) => {
       // The type of a body excludes a SharedArrayBuffer.
@@ -137,7 +137,7 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
           options,
         ),
 
-      /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */
+      /** Reads a prediction; without predictionId, the step's latest. A failed generation does not throw: check `status`. */
       read: async (
         { projectId, step, predictionId }: Omit<PredictionRef, "predictionId"> & { predictionId?: string | undefined },
         { wait, ...options }: CallOptions & HoldOptions = {},
@@ -150,11 +150,11 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
       setHidden: async ({ projectId, predictionId }: Ref, hidden: boolean, options: CallOptions = {}) =>
         call("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }),
 
-      /** Stores the end image of a video (`lastFrameOf`, uploaded): shots that wait to continue it start. */
+      /** Stores the end image of a video (`lastFrameOf`, uploaded). Shots that wait to continue the video then start. */
       storeEndImage: async ({ projectId, predictionId }: Ref, endImagePath: string | null, options: CallOptions = {}) =>
         call("changePrediction", { projectId, predictionId }, { ...options, json: { endImagePath } }),
 
-      /** Also deletes its file. Cannot be undone. Throws `generation_in_progress` while it runs, or a running generation uses it. */
+      /** Deletes a prediction and its file for good. Throws `generation_in_progress` while it runs or a running generation uses it. */
       delete: async ({ projectId, predictionId }: Ref, options: CallOptions = {}) =>
         call("deletePrediction", { projectId, predictionId }, options),
     },

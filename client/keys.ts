@@ -3,13 +3,13 @@ import type { BodyOf } from "./types.ts";
 
 export function keyMethods({ call }: Api) {
   return {
-    /** `key` is in this answer alone. Needs a session: a key cannot make keys. */
+    /** Creates a key. Only this answer contains `key`. Needs a session: a key cannot make keys. */
     create: (json: BodyOf<"createKey">, options: StartOptions = {}) => call("createKey", {}, { ...options, json }),
 
-    /** Newest first, also those that ended in the last 30 days. */
+    /** Lists keys, newest first, with those that ended in the last 30 days. */
     list: async (options: CallOptions = {}) => (await call("listKeys", {}, options)).keys,
 
-    /** It ends at once. */
+    /** Ends a key at once. */
     revoke: (keyId: string, options: CallOptions = {}) => call("revokeKey", { keyId }, options),
   };
 }

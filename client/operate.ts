@@ -9,13 +9,13 @@ import type { AnswerOf, OperationId, Project, Step } from "./types.ts";
 /** An aborted call rejects with the signal's reason. */
 export type CallOptions = { signal?: AbortSignal | undefined };
 
-/** For a POST. Without a key the client makes one; its retries send the same key. */
+/** For a POST. Without an idempotencyKey the client makes one, and its retries send the same one. */
 export type StartOptions = CallOptions & { idempotencyKey?: string | undefined };
 
 export type ChangeOptions = CallOptions & {
   /**
-   * The project, film or element as it was read. The call fails with `precondition_failed` when it has changed, also when an
-   * earlier attempt of this call, whose answer was lost, has changed it.
+   * The project, film or element as it was read. The call fails with `precondition_failed` if it has changed, even if an earlier attempt of
+   * this call changed it and the answer was lost.
    */
   unchangedSince?: Pick<Project, "updatedAt"> | undefined;
 };
@@ -55,7 +55,7 @@ export function createApi(settings: Settings) {
     waited: headers.has("preference-applied"),
   });
 
-  /** With retries. */
+  /** Calls an operation with retries. */
   async function operate<Id extends OperationId>(
     id: Id,
     path: PathOf<Id>,
@@ -64,7 +64,7 @@ export function createApi(settings: Settings) {
     return outcomeOf(await send(requestOf(id, path, input, settings), settings));
   }
 
-  /** Without retries. `data` is undefined when the ETag that was sent is still current. */
+  /** Calls an operation without retries. `data` is undefined when the ETag that was sent is still current. */
   async function operateOnce<Id extends OperationId>(
     id: Id,
     path: PathOf<Id>,
@@ -73,7 +73,7 @@ export function createApi(settings: Settings) {
     return outcomeOf(await sendOnce(requestOf(id, path, input, settings), settings));
   }
 
-  /** With retries; only the answer. */
+  /** Calls an operation with retries, and returns only `data`. */
   async function call<Id extends OperationId>(id: Id, path: PathOf<Id>, input: Input): Promise<AnswerOf<Id>> {
     return (await operate(id, path, input)).data;
   }

@@ -22,7 +22,7 @@ export function projectMethods({ call }: Api) {
     change: (projectId: string, json: BodyOf<"changeProject">, options: ChangeOptions = {}) =>
       call("changeProject", { projectId }, { ...options, json }),
 
-    /** Also deletes its predictions and files. Cannot be undone. */
+    /** Deletes a project, its predictions and files. Cannot be undone. */
     delete: (projectId: string, options: ChangeOptions = {}) => call("deleteProject", { projectId }, options),
   };
 }

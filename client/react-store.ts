@@ -17,7 +17,7 @@ import type {
 import type { PredictionRef } from "./wait-for.ts";
 
 type Answer = Film | Project | Prediction | Element;
-/** Also used for a film's projects. */
+/** What can change other reads: an answer, or a prediction of a film. */
 type Changed = Answer | ShotPrediction;
 
 /** The maximum of one read. */
@@ -26,7 +26,7 @@ const MAX_ROWS = 100;
 export const keyOf = ({ projectId, step, predictionId }: PredictionRef): string =>
   JSON.stringify({ projectId, step, predictionId });
 
-/** For what is not followed. */
+/** Reads data that is not followed. */
 const readsOf = <Data>(read: (key: string, options: CallOptions) => Promise<Data>) =>
   new SharedReads<Data>(async (key, publish, signal) => publish(await read(key, { signal })));
 
@@ -47,7 +47,7 @@ function createStore(client: KeyframeClient) {
   const elements = readsOf(client.elements.read);
   const elementPages = readsOf((query, options) => client.elements.list(JSON.parse(query), options));
 
-  /** Reads all of it while something runs in it: that is one request, however many shots run. */
+  /** Reads the whole film while something runs in it: that is one request, however many shots run. */
   const films = new SharedReads<FilmWithShots>(async (filmId, publish, signal) => {
     let running: ShotPrediction[] = [];
     const onProgress = (film: FilmWithShots) => {
@@ -98,7 +98,7 @@ function createStore(client: KeyframeClient) {
         followed.delete(one);
         leave();
       });
-      // Another component follows it, but that poll has failed or ended.
+      // Another component follows this prediction, but that poll has failed or ended.
       const { data, error } = predictions.get(key)?.state ?? {};
       if (error || (data && hasEnded(data))) predictions.get(key)?.readAgain();
     }
@@ -111,7 +111,7 @@ function createStore(client: KeyframeClient) {
 
   const pages = new SharedReads<PredictionPage>(async (key, publish, signal) => {
     const [projectId, query]: [string, QueryOf<"listPredictions">] = JSON.parse(key);
-    // A list of takes does not have what runs. The latest prediction is read first, so that no end falls between the two reads.
+    // A list of takes lacks what runs. The running predictions are read first, so that none ends unseen between the two reads.
     const { step, hidden, status } = query;
     const running = status
       ? await client.predictions.list(projectId, { step, hidden, limit: MAX_ROWS }, { signal })
@@ -120,7 +120,7 @@ function createStore(client: KeyframeClient) {
     follow(page, [...page.predictions, ...(running?.predictions ?? [])], withLaterState, publish, signal);
   });
 
-  /** `isGone`: it was deleted. `except`: the film that shows the change. */
+  /** `isGone`: `changed` was deleted. `except`: the film that shows the change. */
   function readContextAgain(
     changed: Changed,
     { isGone = false, except }: { isGone?: boolean; except?: string } = {},
@@ -129,7 +129,7 @@ function createStore(client: KeyframeClient) {
       elements.get(changed.elementId)?.readAgain();
       elementPages.readAgain();
     }
-    // A take is outdated when an element has changed that it was made with, or a frame is gone, also one of another project.
+    // A take is outdated when an element that it was made with has changed, or a frame is gone, even one of another project.
     if ("elementId" in changed || isGone) {
       projects.readAgain();
       pages.readAgain();
@@ -168,7 +168,7 @@ function createStore(client: KeyframeClient) {
     generate: thenApply(client.generate),
     startQuote: async (...args) => {
       const started = await client.startQuote(...args);
-      for (const one of started.predictions ?? [started]) apply(one); // of a film: a prediction for each shot
+      for (const one of started.predictions ?? [started]) apply(one); // a film's quote starts a prediction for each shot
       return started;
     },
     cancel: thenApply(client.cancel),
@@ -188,7 +188,7 @@ function createStore(client: KeyframeClient) {
       ...client.elements,
       create: async (...args) => {
         const created = await client.elements.create(...args);
-        elementPages.readAgain(); // it changes nothing else
+        elementPages.readAgain(); // a new element changes nothing else
         return created;
       },
       change: thenApply(client.elements.change),

@@ -45,8 +45,8 @@ export type HookOptions<Data> = {
 const StoreContext = createContext<Store | null>(null);
 
 /**
- * Passes the client to the hooks. Create it once per user, on a server once per request. A provider instead of an argument, so that no
- * component imports a client, and a test or a request can pass another one.
+ * Passes the client to the hooks. Create the client once per user, on a server once per request. A provider is used instead of an argument,
+ * so that no component imports a client, and a test or a request can pass another one.
  */
 export function KeyframeProvider({ client, children }: { client: KeyframeClient; children?: ReactNode }): ReactElement {
   return createElement(StoreContext.Provider, { value: storeOf(client) }, children);
@@ -69,8 +69,8 @@ export const useProject = (projectId: MaybeId, { initialData }: HookOptions<Proj
   useReadOr(useStore().projects, projectId || null, initialData);
 
 /**
- * One page of a project's predictions, newest first, without hidden ones. Follows those that run. With `status: "succeeded"` only takes: a
- * prediction that succeeds is added.
+ * One page of a project's predictions, newest first, without hidden ones. Follows the running ones. With `status: "succeeded"` it has only
+ * takes, and a prediction that succeeds is added.
  */
 export const usePredictions = (
   projectId: MaybeId,
@@ -82,8 +82,8 @@ export const usePredictions = (
 };
 
 /**
- * A film with its shots in order, each as useProject has it, but without `input.elements`. Follows what runs in it: while something does,
- * it is read every second or two, a long film at least every ten.
+ * A film with its shots in order, each as useProject has it, but without `input.elements`. While something runs in the film, it is read every
+ * second or two, a long film at least every ten.
  */
 export const useFilm = (filmId: MaybeId, { initialData }: HookOptions<FilmWithShots> = {}) =>
   useReadOr(useStore().films, filmId || null, initialData);
@@ -103,8 +103,8 @@ export const useModels = ({ initialData }: HookOptions<ModelList> = {}) =>
   useReadOr(useStore().models, "models", initialData);
 
 /**
- * The cost of the user's generations, and the budgets, for this month or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
- * when a followed prediction starts or ends.
+ * The cost of the user's generations, and the budgets, for this month or from `from` to `to` (days as YYYY-MM-DD, inclusive). It is read
+ * again when a followed prediction starts or ends.
  */
 export const useUsage = ({ from, to, groupBy }: QueryOf<"readUsage"> = {}, { initialData }: HookOptions<Usage> = {}) =>
   useReadOr(useStore().usage, JSON.stringify({ from, to, groupBy }), initialData);
@@ -116,7 +116,7 @@ export function useBalance({ initialData }: HookOptions<Balance | null> = {}): H
 }
 
 /**
- * The latest prediction of a project's step, null when none was started; with predictionId that one. Follows it until it ends. `progress`:
+ * The prediction with predictionId, or the latest one of a project's step; null when none was started. Follows it until it ends. `progress`:
  * from 0 to 1, null when unknown.
  */
 export function usePrediction(
@@ -146,7 +146,7 @@ function useReadOr<Data>(
   return withInitial(useRead(reads, key, initialData), initialData);
 }
 
-/** The initial state, and the data of a failed first read. */
+/** Gives the initial data until the first read has data, even if that read fails. */
 function withInitial<Data>(read: HookResult<Data>, initialData: Data | undefined): HookResult<Data> {
   if (initialData === undefined || read.data !== undefined || read.status === "idle") return read;
   return { ...read, data: initialData, status: read.status === "loading" ? "ready" : read.status };

@@ -26,7 +26,7 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   }
   if (typeof error.requestId === "string") about.requestId = error.requestId;
   if (Array.isArray(error.details)) about.details = error.details.filter(isDetail);
-  // Its own answer, so its fields are those of the contract.
+  // This is the service's own answer, so it has the fields of the contract.
   if (error.code === "budget_exceeded") about.budget = (fieldsOf(error.budget) as ExceededBudget | null) ?? null;
   if (error.code === "balance_exhausted") about.balance = (fieldsOf(error.balance) as ExhaustedBalance | null) ?? null;
   const message = [error.message, ...sentencesOf(about.details ?? [])].join(" ");
@@ -61,7 +61,7 @@ function parse(body: string): unknown {
 }
 
 const fieldsOf = (value: unknown): Record<string, unknown> | null =>
-  // Safe for JSON; an array has none of the fields that are read.
+  // The cast is safe for JSON: an array has none of the fields that are read.
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : null;
 
 const isDetail = (value: unknown): value is ErrorDetail => {

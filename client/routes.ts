@@ -63,7 +63,7 @@ const NAMES = { "first-frame": "FirstFrame", "last-frame": "LastFrame", video: "
 
 export const nameOf = (step: Step): (typeof NAMES)[Step] => NAMES[mustBeStep(step)];
 
-/** Throws a TypeError for a name that JavaScript gives without a type check. */
+/** Throws a TypeError for any other name, which JavaScript can pass without a type check. */
 export function mustBeStep(step: Step): Step {
   if (Object.hasOwn(NAMES, step)) return step;
   const steps = Object.keys(NAMES).map((name) => `"${name}"`);

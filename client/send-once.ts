@@ -5,19 +5,19 @@ import { within } from "./clock.ts";
 
 export type Call = {
   method: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Below the function's address, with its query. */
+  /** The path below the function's address, with its query. */
   path: string;
   headers: Record<string, string>;
   body?: string | Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
   /** A token in the path that replaces the session. */
   pathToken?: string;
-  /** How long it may take, in ms. */
+  /** How long the call may take, in ms. */
   limitMs: number;
   signal: AbortSignal | undefined;
 };
 
 /**
- * Sends a request and reads its answer. A session can expire on the way, so after a 401 it is sent once more if getToken returns
+ * Sends a request and reads its answer. A session can expire on the way, so after a 401 the request is sent once more if getToken returns
  * another token. Throws KeyframeError, or the signal's reason.
  */
 export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
@@ -74,8 +74,8 @@ async function request(call: Call, token: string, signal: AbortSignal, settings:
       },
       ...(body === undefined ? {} : { body }),
       ...cacheMode(headers),
-      // The service never redirects. A redirect would turn a POST into a GET, or send the token to another server. Not `error`, which
-      // Cloudflare Workers refuse: readAnswer refuses the answer.
+      // The service never redirects. A redirect would turn a POST into a GET, or send the token to another server. Cloudflare Workers refuse
+      // `error`, so readAnswer refuses the answer.
       redirect: "manual",
       signal,
     })
@@ -87,9 +87,9 @@ async function request(call: Call, token: string, signal: AbortSignal, settings:
 }
 
 /**
- * With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The service's
- * answers are no-store, so force-cache finds nothing stale. On a server Next.js would cache the answers, and render the page only once:
- * no-store, where the runtime has it. Older Cloudflare Workers refuse it.
+ * With our own If-None-Match a browser bypasses its cache and its cache of preflights, so each poll would cost two requests. force-cache
+ * avoids this. It finds nothing stale, because the service's answers are no-store. On a server, Next.js would cache the answers and render
+ * the page only once, so no-store is used where the runtime has it. Older Cloudflare Workers refuse it.
  */
 function cacheMode(headers: Call["headers"]): Pick<RequestInit, "cache"> {
   if (globalThis.location !== undefined) return "if-none-match" in headers ? { cache: "force-cache" } : {};

@@ -103,7 +103,7 @@ export class SharedReads<Data> {
 
   constructor(readonly read: Reader<Data>) {}
 
-  /** Undefined when nothing shows it. */
+  /** Undefined when no component shows it. */
   get(key: string): SharedRead<Data> | undefined {
     return this.#reads.get(key);
   }

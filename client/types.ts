@@ -6,7 +6,7 @@ export type Step = "first-frame" | "last-frame" | "video";
 /** `succeeded`, `failed` and `canceled` are final. */
 export type PredictionStatus = "queued" | "starting" | "processing" | "succeeded" | "failed" | "canceled";
 
-/** Why a prediction failed. A later service may send others. */
+/** Why a prediction failed. A later service may send other codes. */
 export type FailureCode =
   | "content_rejected"
   | "provider_rejected_input"
@@ -81,7 +81,7 @@ type Controls = {
    * for the picture: see `endImagePath` of a prediction.
    */
   continuesPreviousShot: boolean;
-  /** In an answer: the video that it continues. */
+  /** In an answer: the video that this one continues. */
   continuesPredictionId: string;
   /** Images that set the look. */
   referenceImagePaths: string[];
@@ -126,7 +126,7 @@ export type ModelControl = {
   countsFrames?: boolean | undefined;
   /** Controls that must be used too. */
   needs?: string[] | undefined;
-  /** Controls that cannot be used with it. */
+  /** Controls that cannot be used together with this one. */
   excludes?: string[] | undefined;
   /** The values that other controls get when this one is used. */
   forces?: Record<string, Value> | undefined;
@@ -183,7 +183,7 @@ export type Estimate = {
   requestedModel: string | null;
   /** Null: no price is known. */
   estimateMicros: number | null;
-  /** Upper bound for the cost by the price list; what the provider measures is charged. Without a known price, the model's ceiling; null if it has none. */
+  /** Upper bound for the cost by the price list; what the provider measures is charged. Without a known price, the model's ceiling or null. */
   atMostMicros: number | null;
   currency: "USD";
   /** What is left of your budget, or for an app (OAuth client) of its own limit; null without one. */
@@ -194,7 +194,7 @@ export type Estimate = {
   withinBudget: boolean;
   /** The elements that the start would use. */
   elements: { elementId: string; name: string }[];
-  /** With `quote`: starts exactly this, once. Otherwise null. */
+  /** With `quote`, the id that starts exactly this, once. Otherwise null. */
   quoteId: string | null;
   /** When the quote expires; null without one. */
   quotedUntil: string | null;
@@ -276,9 +276,9 @@ export type Prediction = {
   /** The default model, if it was not available and `model` replaced it; otherwise null. */
   requestedModel: string | null;
   input: PredictionInput;
-  /** Its owner has hidden it: lists leave it out. */
+  /** The owner has hidden it: lists leave it out. */
   hidden: boolean;
-  /** A frame that it used was deleted, or is no longer the one that its project shows; or an element has changed. */
+  /** A frame that it used was deleted, or is no longer the one that its project shows. Or an element has changed. */
   outdated: boolean;
   /** The elements that it was made with and that have changed since. */
   changedElements: { elementId: string; name: string; changed: ("name" | "text" | "imagePaths" | "deleted")[] }[];
@@ -291,7 +291,7 @@ export type Prediction = {
   completedAt: string | null;
   /** Null unless it succeeded. */
   output: Output | null;
-  /** The end image of a video, its last picture, as an uploaded image: the next shot starts there if it continues this one. Null: it is not stored. */
+  /** The last picture of a video, as an uploaded image: the next shot starts there if it continues this one. Null: it is not stored. */
   endImagePath: string | null;
   /** Null unless it failed. `retryable`: whether starting the step again can help. `stage`: what the provider rejected. */
   error: { code: FailureCode; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
@@ -355,9 +355,9 @@ export type Film = {
   filmId: string;
   title: string;
   description: string;
-  /** Its shots, in order. */
+  /** The shots, in order. */
   projectIds: string[];
-  /** Its cast: the elements that its shots are made with. */
+  /** The cast: the elements that the film's shots are made with. */
   elementIds: string[];
   createdAt: string;
   /** Updated when the texts, the cast, the shots or their order change. */
@@ -367,7 +367,7 @@ export type Film = {
 export type ShotPrediction = Omit<Prediction, "input"> & { input: Omit<Prediction["input"], "elements"> };
 export type Shot = Project & Record<"predictions" | "takes", Record<Step, ShotPrediction | null>>;
 export type FilmWithShots = Film & { shots: Shot[] };
-/** In the order of the shots. Empty if no shot is missing the step. */
+/** The predictions in the order of the shots. Empty if no shot is missing the step. */
 export type StartedFilm = { predictions: Prediction[] };
 /** The amounts are the sum of all shots that can start. */
 export type FilmEstimate = Omit<Estimate, "model" | "requestedModel" | "elements"> & {
@@ -405,10 +405,10 @@ export type Share = {
 /** `token` is returned only once. */
 export type CreatedShare = Share & { token: string };
 
-/** What a key may do; each right has those before it. */
+/** What a key may do; each right includes the rights before it. */
 export type KeyRight = "read" | "generate" | "manage";
 
-/** With a key an agent or a script acts for its user. */
+/** A key lets an agent or a script act for its user. */
 export type Key = {
   /** The first 19 characters of the key, which are not secret. */
   keyId: string;
@@ -422,7 +422,7 @@ export type Key = {
   /** The minute in which it was last used; null: never. */
   lastUsedAt: string | null;
 };
-/** `key` is answered once. */
+/** `key` is returned only once. */
 export type CreatedKey = Key & { key: string };
 
 /** What a link shows. */
@@ -446,7 +446,7 @@ export type Webhook = {
   webhookId: string;
   url: string;
   description: string;
-  /** Empty: all of them. */
+  /** Empty: all types. */
   eventTypes: string[];
   enabled: boolean;
   /** How many requests to it may be open at once. 1: one after the other, oldest event first. */
@@ -456,7 +456,7 @@ export type Webhook = {
   disabledReason: "by_owner" | "gone" | "failing" | null;
   /** When the failures began, or when it was enabled again after the service had disabled it; null after a success. */
   failingSince: string | null;
-  /** It has no owner and receives the events of all users. */
+  /** Whether it has no owner and receives the events of all users. */
   serviceWide: boolean;
   createdAt: string;
   updatedAt: string;
@@ -473,7 +473,7 @@ export type DeliveryAttempt = {
   attempt: number;
   startedAt: string;
   durationMs: number;
-  /** Without `webhook-signature`, which is not stored. */
+  /** The headers without `webhook-signature`, which is not stored. */
   requestHeaders: Record<"webhook-id" | "webhook-timestamp" | "content-type" | "user-agent", string>;
   statusCode: number | null;
   /** http_status, timeout, connection, dns, tls, address, redirect, too_large or not_signed. */
@@ -500,7 +500,7 @@ export type Delivery = {
   completedAt: string | null;
   /** Null for webhook.test. */
   projectId: string | null;
-  /** Its current title; null when it was deleted. */
+  /** The project's current title; null when the project was deleted. */
   projectTitle: string | null;
   /** Null for events that are not about a prediction. */
   predictionId: string | null;
@@ -591,9 +591,9 @@ export type Operations = {
   listPredictions: {
     query: Page & {
       step?: Step | undefined;
-      /** Only takes. */
+      /** Only predictions that succeeded. */
       status?: "succeeded" | undefined;
-      /** Hidden ones too. */
+      /** Includes hidden predictions. */
       hidden?: "true" | undefined;
     };
     answer: PredictionPage;

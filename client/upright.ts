@@ -5,8 +5,8 @@ const HEAD_BYTES = 128 * 1024;
 type Image = Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
 
 /**
- * A JPEG with an Exif orientation, with its pixels turned upright: models ignore the orientation, and the service refuses
- * such images. Needs a browser's canvas; elsewhere, and for any other image, it returns the given one.
+ * Turns the pixels of a JPEG with an Exif orientation upright, because models ignore the orientation and the service refuses such images.
+ * Needs a browser's canvas. Elsewhere, and for any other image, it returns the given one.
  */
 export async function makeUpright(image: Image): Promise<Image> {
   if (typeof createImageBitmap !== "function" || typeof OffscreenCanvas !== "function") return image;

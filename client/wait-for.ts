@@ -30,9 +30,9 @@ export type PollOptions = {
 
 /** A prediction, or a film. */
 type Waiting<State> = {
-  /** Its name in an error. */
+  /** The name in an error. */
   name: string;
-  /** Undefined: it is read at once. */
+  /** Undefined: the state is read at once. */
   known: State | undefined;
   /** The ETag and Retry-After of `known`. */
   first: PollHeaders | undefined;
@@ -43,15 +43,15 @@ type Waiting<State> = {
   changeOf: (now: State, before: State | undefined) => "status" | "progress" | null;
 };
 
-/** The number of failures in a row; with the pauses, about eight minutes. Not a time limit, because a laptop's sleep must not count. */
+/** The most failures in a row; with the pauses, about eight minutes. It is no time limit, because a laptop's sleep must not count. */
 const MAX_CONSECUTIVE_FAILURES = 20;
 const MAX_HOLD_S = 25;
 const MIN_PAUSE_MS = 200;
 
 /**
- * Requests an answer only when the status changes. After a delayed answer it polls again at once; after any other answer it
- * waits for Retry-After. With onProgress the delay is as short as Retry-After, because a change of progress does not end it. The poll
- * after a failure requests no delay, because a proxy may cut long requests.
+ * Asks the service to answer only when the status changes. After a delayed answer it polls again at once; after any other answer it waits for
+ * Retry-After. With onProgress the delay is as short as Retry-After, because a change of progress does not end it. The poll after a failure
+ * requests no delay, because a proxy may cut long requests.
  */
 export async function waitFor<State>(
   { name, known, first, poll, hasEnded, changeOf }: Waiting<State>,

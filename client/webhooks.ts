@@ -17,7 +17,7 @@ export function webhookMethods({ call }: Api) {
     change: (webhookId: string, json: BodyOf<"changeWebhook">, options: CallOptions = {}) =>
       call("changeWebhook", { webhookId }, { ...options, json }),
 
-    /** Also deletes its secrets and deliveries. Cannot be undone. */
+    /** Deletes an endpoint, its secrets and deliveries. Cannot be undone. */
     delete: (webhookId: string, options: CallOptions = {}) => call("deleteWebhook", { webhookId }, options),
 
     /** The current signing secret. */

@@ -17,8 +17,8 @@ export async function chooseTracks(input: media.Input, { video, sound }: Chosen)
 }
 
 /**
- * A video for mediabunny. Of an MP4 whose first part is in its header (`moov`) and whose rest is in fragments (`moof`), it reads only
- * the first part: such a file is copied into one without fragments.
+ * Opens a video with mediabunny. If an MP4 has its first part in its header (`moov`) and the rest in fragments (`moof`), mediabunny reads
+ * only the first part, so such a file is copied into one without fragments.
  */
 export async function openInput(video: Blob, chosen: Chosen): Promise<media.Input> {
   const file = await withBrand(video);
@@ -36,14 +36,14 @@ export async function openInput(video: Blob, chosen: Chosen): Promise<media.Inpu
   }
 }
 
-/** The type of a box is behind its size, of four bytes. */
+/** A box begins with its size, in four bytes, and its type. */
 const renamed = (file: Blob, box: number, type: string, ...behind: Blob[]) =>
   new Blob([file.slice(0, box + 4), type, file.slice(box + 8), ...behind]);
 
 /** The first boxes of an old QuickTime file without brands. mediabunny reads only files that begin with `ftyp`. */
 const UNBRANDED = ["moov", "mdat", "wide", "free", "skip", "pnot"];
 
-/** Renames such a file's first box to `ftyp`, and repeats `moov` at its end if that was it, so that no offset in the file changes. */
+/** Renames the first box of such a file to `ftyp`. If it was `moov`, `moov` is repeated at the end. So no offset in the file changes. */
 async function withBrand(file: Blob): Promise<Blob> {
   const view = new DataView(await file.slice(0, 8).arrayBuffer());
   const type = String.fromCharCode(...new Uint8Array(view.buffer, Math.min(4, view.byteLength)));

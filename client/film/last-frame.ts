@@ -27,7 +27,7 @@ export async function readLastFrame(video: Blob): Promise<Blob> {
 
 const cannotRead = () => new FilmError("cannot_read", "This browser cannot decode the video. Try another one.");
 
-/** Uses a browser's canvas; null without one. */
+/** Uses a browser's canvas. Returns null without one. */
 async function drawImage(sample: media.VideoSample, { width, height }: Size): Promise<Blob | null> {
   if (typeof OffscreenCanvas !== "function") return null;
   const canvas = new OffscreenCanvas(width, height);
@@ -38,7 +38,7 @@ async function drawImage(sample: media.VideoSample, { width, height }: Size): Pr
   return png.size <= MAX_BYTES ? png : await canvas.convertToBlob({ type: "image/jpeg", quality: 0.95 });
 }
 
-/** Maps a position in the shown picture to the file, before rotation; the last two are the sides of the shown picture. */
+/** Maps a position in the shown picture to the file, before rotation. `width` and `height` are those of the shown picture. */
 const PLACES = {
   0: (x: number, y: number) => [x, y],
   90: (x: number, y: number, width: number) => [y, width - 1 - x],
@@ -46,13 +46,13 @@ const PLACES = {
   270: (x: number, y: number, _: number, height: number) => [height - 1 - y, x],
 };
 
-/** Without a canvas, as in Deno. */
+/** Encodes a PNG where there is no canvas, as in Deno. */
 async function encodePng(sample: media.VideoSample, { width, height }: Size): Promise<Blob> {
   const { rotation, flip, visibleRect } = sample;
   const pixels = new Uint8Array(sample.allocationSize({ format: "RGBA" }));
   await sample.copyTo(pixels, { format: "RGBA" });
   const [across, down] = rotation % 180 === 0 ? [width, height] : [height, width];
-  const rows = new Uint8Array(height * (1 + 3 * width)); // each begins with its filter: 0, none
+  const rows = new Uint8Array(height * (1 + 3 * width)); // each row begins with its filter: 0, none
   for (let y = 0, to = 1; y < height; y++, to++) {
     for (let x = 0; x < width; x++, to += 3) {
       const [u = 0, v = 0] = PLACES[rotation](flip ? width - 1 - x : x, y, width, height);

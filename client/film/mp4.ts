@@ -8,25 +8,25 @@ import { FilmError, nameShot, type ShotFile, type Sink } from "./shots.ts";
 
 const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
 
-/** Packets of silence, by codec and channels (of AAC those of hls.js): players do not keep sound in step across a gap. */
+/** Packets of silence, by codec and channels (for AAC those of hls.js). Players do not keep sound in step across a gap. */
 const SILENCE: Record<string, number[]> = {
   "opus 1": [0xf8, 0xff, 0xfe],
   "opus 2": [0xfc, 0xff, 0xfe],
   "mp4a.40.2 1": [0x00, 0xc8, 0x00, 0x80, 0x23, 0x80],
   "mp4a.40.2 2": [0x21, 0x00, 0x49, 0x90, 0x02, 0x19, 0x00, 0x23, 0x80],
 };
-/** How long a packet of silence plays, at most one packet: AAC has 1024 samples in each, Opus 20 ms or its own number. */
+/** `seconds`: one packet of silence. `most`: a packet's longest duration. */
 const packetSeconds = ({ codec, sampleRate }: AudioDecoderConfig) =>
   codec === "opus"
     ? { seconds: 0.02, most: Number.POSITIVE_INFINITY }
     : { seconds: 1024 / sampleRate, most: 1024 / sampleRate };
 
 /**
- * `start` and `end` of its pictures, in seconds. Rotated and mirrored pictures are encoded again, and pictures before 0, which would be
- * visible if they were copied.
+ * `start` and `end` are those of the shot's pictures, in seconds. Rotated and mirrored pictures are encoded again. So are pictures before 0,
+ * which would be visible if they were copied.
  */
 type Track = OpenVideo & { name: string; start: number; end: number; isPlain: boolean };
-/** Writes a shot at this second of the film. */
+/** Writes a shot at second `from` of the film. */
 type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
 
@@ -82,7 +82,7 @@ export async function writeMp4(files: ShotFile[], { write, onShot, signal }: Sin
   }
 }
 
-/** Called between two parts of the work: yields to the page after this many ms, and rejects when the signal aborts. */
+/** A Pause is called between two parts of the work. It yields to the page after this many ms, and rejects when the signal aborts. */
 const MAX_WORK_MS = 10;
 type Pause = () => Promise<void>;
 function pauses(signal: AbortSignal | undefined): Pause {
@@ -116,17 +116,17 @@ async function readShot(opened: OpenVideo, name: string): Promise<Track> {
   return { ...opened, name, start, end: await readEnd(video, first, seconds), isPlain };
 }
 
-/** Whether the file declares square pixels and the stream others: mediabunny does not write square ones. */
+/** Whether the file declares square pixels but its stream declares others. mediabunny does not write square ones. */
 async function hasHiddenShape({ video, size }: OpenVideo): Promise<boolean> {
   const config = await video.getDecoderConfig();
   const [, kind] = /^(avc1|hvc1|hev1)/.exec(config?.codec ?? "") ?? [];
   if (!kind || size.width !== config?.codedWidth || size.height !== config.codedHeight) return false;
-  const { buffer, byteOffset, byteLength } = config.description as Uint8Array; // of mediabunny
+  const { buffer, byteOffset, byteLength } = config.description as Uint8Array; // mediabunny gives bytes
   const read = kind === "avc1" ? readAvcSampleAspectRatio : readHevcSampleAspectRatio;
   return read(new DataView(buffer, byteOffset, byteLength)) !== 1;
 }
 
-/** For a picture of unknown length. */
+/** The duration of a picture that states none. */
 const ONE_PICTURE = 1 / 24;
 
 /** A WebM may not say how long its last picture lasts; then it lasts until the end of the file. */
@@ -190,7 +190,7 @@ async function videoWriter(shots: Track[], pause: Pause): Promise<Writer<media.V
   return { source, write };
 }
 
-/** Null: no shot has sound. */
+/** Returns null if no shot has sound. */
 async function soundWriter(shots: Track[], pause: Pause): Promise<Writer<media.AudioSource> | null> {
   const tracks = shots.flatMap(({ sound }) => sound ?? []);
   if (!tracks[0]) return null;
@@ -229,7 +229,7 @@ function copySound(
     let last = seconds;
     for await (const packet of packets) {
       const at = from + packet.timestamp - start;
-      // The packet before the film's first picture, with which AAC begins: decoded but not played.
+      // AAC begins with a packet before the film's first picture, which is decoded but not played.
       const isBefore = from === 0 && end === 0 && at < -half && at + packet.duration > -half;
       if (isBefore) end = -Math.min(packet.duration, most);
       else if (at < end - half || at + half > until) continue;

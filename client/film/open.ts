@@ -9,11 +9,11 @@ export type OpenVideo = {
   video: media.InputVideoTrack;
   sound: media.InputAudioTrack | null;
   size: Size;
-  /** For the whole file; null: not stated. */
+  /** The duration of the whole file; null if it is not stated. */
   seconds: number | null;
 };
 
-/** Null for a file that is not a readable video. The caller disposes of `input`. */
+/** Returns null for a file that is not a readable video. The caller disposes of `input`. */
 export async function openVideo(file: Blob): Promise<OpenVideo | null> {
   const facts = await readFacts(file).catch(() => null); // UnusableMedia
   if (facts === null) return null;

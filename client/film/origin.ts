@@ -10,7 +10,7 @@ const NAMESPACES = {
 };
 const SOURCE_TYPE = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia";
 
-/** The end of an MP4, which says that AI made it, and the SHA-256 of each shot in order. */
+/** The end of an MP4. It says that AI made the film, and has the SHA-256 of each shot in order. */
 export function originBox(shots: ShotFile[]): Uint8Array<ArrayBuffer> {
   const names = Object.entries(NAMESPACES).map(([prefix, name]) => ` xmlns:${prefix}="${name}"`);
   const sources = shots.map(({ output }) => `<rdf:li stRef:instanceID="sha256:${output.sha256}"/>`);

@@ -51,12 +51,12 @@ export function missingVideos(film: FilmWithShots): string | null {
   return `No video yet: ${missing.join("; ")}. Generate it, or remove the shot from the film.`;
 }
 
-/** Each uses a connection, and browsers have six per server. */
+/** Each download uses a connection, and browsers have six per server. */
 const DOWNLOADS_AT_ONCE = 4;
 
 /**
- * The videos of a film in order; for a rough cut the existing ones. `kept` has those already downloaded, and collects the others. `onShot`
- * gets their number.
+ * Downloads the videos of a film, in order; for a rough cut only the existing ones. `kept` has those already downloaded, and collects the
+ * others. `onShot` gets the number of shots that are done.
  */
 export async function downloadShots(
   film: FilmWithShots,

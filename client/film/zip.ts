@@ -35,7 +35,7 @@ export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sin
 /** The properties that must be equal for shots to be copied into one file, and the frame rate. */
 type Kind = { text: string; rate: number; isOfMp4: boolean };
 
-/** Null for a file that cannot be read: it is encoded again. */
+/** Returns null for a file that cannot be read. Such a file is encoded again. */
 async function readKind(file: Blob): Promise<Kind | null> {
   const opened = await openVideo(file);
   if (opened === null) return null;
@@ -59,8 +59,8 @@ async function readKind(file: Blob): Promise<Kind | null> {
 }
 
 /**
- * Copies shots of equal formats. ffmpeg silently drops others, so these are encoded again in the size of the first: with
- * the highest frame rate, and each sound where it begins.
+ * Copies shots of equal formats. ffmpeg silently drops shots of other formats. So if formats differ, all are encoded again in the size of the
+ * first, with the highest frame rate, and each sound where it begins.
  */
 function command(shots: ShotFile[], kinds: (Kind | null)[], names: string[]): string {
   const [first] = kinds;
