@@ -1,5 +1,5 @@
-// Runs in plain Node before every command: installs the packages of package-lock.json that are missing; of the folder that is named,
-// or of the repository.
+// Runs in plain Node before every command. Installs the packages of package-lock.json that are missing, in the folder that is named or in the
+// repository.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
@@ -24,7 +24,7 @@ function isInstalled() {
   );
 }
 
-/** Of the optional packages only those for this machine: the programs of Deno, Postgres and the Supabase CLI. */
+/** An optional package is needed if it is for this machine: the programs of Deno, Postgres and the Supabase CLI. */
 function isNeeded({ optional, peer, os, cpu, libc }) {
   if (!optional) return !peer;
   return Boolean(os?.includes(process.platform) && cpu?.includes(process.arch) && (!libc || libc.includes(libcHere())));

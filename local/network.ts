@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { pause } from "../shared/platform/retry.ts";
 
-/** Below the ports that systems give to outgoing connections and to servers that request any; none that fetch and browsers block. */
+/** These ports are lower than those that systems give out for connections and servers. Fetch and browsers block none of them. */
 const FREE_PORTS = { from: 11_000, below: 32_768 };
 
 const given = new Set<number>();
@@ -69,7 +69,7 @@ export function socketsUntil(ended: AbortSignal): { socket(where: Where): Socket
     // The socket buffers what the driver writes before it is connected.
     socket({ host: [host = ""], port: [port = 0], path }) {
       const socket = Object.assign(new Socket(), { host, port });
-      // Without an error the driver would reconnect for a waiting query.
+      // If the socket ended without an error, the driver would reconnect for a waiting query.
       const giveUp = () => socket.destroy(new Error("The client has ended."));
       if (ended.aborted) setTimeout(giveUp);
       else {

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 /**
  * Becomes the program, and leaves a watcher: a second shell that reads a pipe which only the parent holds. The pipe closes when the parent
  * ends in any way, kill -9 included; then the watcher ends the program. A line on the pipe means that the program has exited, so its pid may
- * be reused. The watcher must not be a child of Postgres, which would take its exit for a crashed session.
+ * be reused. The watcher must not be a child of Postgres, which would mistake its exit for a crashed session.
  */
 const SHELL = `( { read -r _ || kill -s "$0" $$; } <&3 >/dev/null 2>&1 & ) 3<&0; exec "$@" </dev/null`;
 

@@ -46,7 +46,7 @@ const extensions: Record<
 const NOT_AVAILABLE = "the server does not have it";
 /** The first version with schedules such as '5 seconds', which the migrations use. */
 const OLDEST_PG_CRON = [1, 5] as const;
-/** "if not exists" fails when two starts on one database run it at the same time. */
+/** Two starts on one database must not run "if not exists" at the same time, because it then fails. */
 const LOCK = 5470000;
 
 /**

@@ -3,10 +3,10 @@ import { socketsUntil } from "../network.ts";
 import { untilAborted } from "../bounded-wait.ts";
 import { pause, retryDelay } from "../../shared/platform/retry.ts";
 
-/** The pause before the restart of a worker that failed while connected, as of the extensions' own workers. */
+/** The pause before the restart of a worker that failed while connected, as long as that of the extensions' own workers. */
 const RESTART_MS = 1_000;
 const BACKOFF = { minDelayMs: 200, maxDelayMs: 5_000 };
-/** The longest that setTimeout takes, 24 days. A caller looks again then. */
+/** The longest time that setTimeout takes, 24 days. A caller looks again then. */
 const MAX_MS = 2 ** 31 - 1;
 
 export type Log = (level: "info" | "error", message: string, details?: Record<string, unknown>) => void;
@@ -22,9 +22,9 @@ type Session = {
 
 export type WorkerOptions = {
   databaseUrl: string;
-  /** Aborted: starts nothing more, and returns when what it has begun has ended. */
+  /** When aborted, the worker starts nothing more, and returns when what it has begun has ended. */
   stop: AbortSignal;
-  /** Aborted: gives up what it has begun; the next worker begins it again. */
+  /** When aborted, the worker gives up what it has begun. The next worker begins it again. */
   abandon: AbortSignal;
   onReady: () => void;
   log: Log;

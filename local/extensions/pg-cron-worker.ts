@@ -48,7 +48,7 @@ export function runPgCronWorker(options: WorkerOptions): Promise<void> {
   });
 }
 
-/** The runs of a killed scheduler would otherwise stay in the state running. */
+/** Fails the runs of a killed scheduler, which would otherwise stay in the state running. */
 async function failInterruptedRuns(sql: postgres.Sql): Promise<void> {
   await sql`
     update cron.job_run_details set status = 'failed', return_message = 'server restarted', end_time = now()
@@ -176,6 +176,6 @@ function describe(results: Result | Result[]): string {
   return ["UPDATE", "DELETE", "MERGE"].includes(last.command) ? `${last.command} ${last.count}` : last.command;
 }
 
-/** As the extension records an error, without its lines DETAIL, HINT and CONTEXT. */
+/** An error as the extension records it, without its lines DETAIL, HINT and CONTEXT. */
 const failureMessage = (error: unknown): string =>
   error instanceof postgres.PostgresError ? `${error.severity}:  ${error.message}\n` : String(error);

@@ -59,7 +59,7 @@ declare
   element constant text := '(\*|\d{1,2}(-\d{1,2})?)(/\d{1,2})?';
   field constant text := pg_catalog.format('%s(,%s)*', element, element);
 begin
-  -- What follows five fields is ignored, as by the extension. Of the numbers, only those of seconds are checked; the extension's last day of
+  -- What follows five fields is ignored, as by the extension. Numbers are checked only in an interval of seconds. The extension's last day of
   -- the month ($) is not known here.
   if $2 !~ '^\s*([1-9]|[1-5][0-9])\s+seconds?\s*$' and $2 !~ pg_catalog.format('^\s*%s(\s+%s){4}(\s.*)?$', field, field) then
     raise exception 'invalid schedule: %', $2 using

@@ -4,7 +4,7 @@ import { pause } from "../../shared/platform/retry.ts";
 
 const LOCK = 5470001;
 const BATCH_SIZE = 200;
-/** After a batch. The first post during it ends it; later posts wait for the next pause to end. */
+/** The pause after a batch. The first post during the pause ends it; later posts wait for the end of the next one. */
 const PAUSE_MS = 1_000;
 const KEEP_RESPONSES = "6 hours";
 const LOCK_NOT_AVAILABLE = "55P03";
@@ -15,7 +15,7 @@ type Request = {
   url: string;
   headers: Record<string, string> | null;
   body: Uint8Array<ArrayBuffer> | null;
-  /** For the whole transfer with its redirects; 0 or less means none. */
+  /** Limits the whole transfer with its redirects; 0 or less means no limit. */
   timeoutMs: number;
 };
 
@@ -75,8 +75,8 @@ async function sendBatch(sql: postgres.Sql, giveUp: AbortSignal): Promise<number
 }
 
 /**
- * Sends one request, and returns its response row also for a failure, in fetch's words instead of libcurl's. Throws only when `abandon` is
- * aborted.
+ * Sends one request, and returns its response row. A failure has a row too, in fetch's words instead of libcurl's. Throws only when `abandon`
+ * is aborted.
  */
 async function send({ method, url, headers, body, timeoutMs }: Request, abandon: AbortSignal): Promise<Outcome> {
   const timeout = timeoutMs > 0 ? AbortSignal.timeout(timeoutMs) : undefined;

@@ -37,7 +37,7 @@ language sql volatile set search_path = '' as $$
   select true
 $$;
 
--- As in the extension, a URL that is none raises in the caller's transaction, and a null one breaks the queue's constraint.
+-- As in the extension, an invalid URL raises in the caller's transaction, and a null URL breaks the queue's constraint.
 create or replace function net._enqueue(
   method text, url text, params jsonb, headers jsonb, body jsonb, timeout_milliseconds integer
 ) returns bigint
@@ -79,7 +79,7 @@ begin
 end
 $$;
 
--- As hosted, public has all rights. It is safe only because the Data API does not expose the schema.
+-- As hosted, public has all rights. This is safe only because the Data API does not expose the schema.
 grant usage on schema net to public;
 grant all on all sequences in schema net to public;
 grant all on all tables in schema net to public;

@@ -34,7 +34,7 @@ language sql volatile security definer set search_path = '' as $$
     extensions.pgp_sym_encrypt(plain, (select key from vault._key), 'cipher-algo=aes256, s2k-mode=1'), 'base64')
 $$;
 
--- Has the name of the extension's function, whose grants it gets (install-extensions.ts).
+-- This function has the name of the extension's function, whose grants it gets (install-extensions.ts).
 create or replace function vault._crypto_aead_det_decrypt(secret text) returns text
 language plpgsql stable security definer set search_path = '' as $$
 begin

@@ -4,7 +4,7 @@ import { jsonText } from "../../shared/platform/json-text.ts";
 import type { Lite } from "./create-lite.ts";
 import { publicKeySet, reissueTokens, type SessionTokens, type SigningKey } from "./session-tokens.ts";
 
-/** Answers that need neither a key nor lite, as of a project whose OAuth server is not enabled. */
+/** Answers that need neither a key nor lite, like those of a project whose OAuth server is not enabled. */
 export function answerWellKnown(path: string, signingKey: SigningKey): Response | undefined {
   if (path === "/auth/v1/.well-known/jwks.json")
     return Response.json(publicKeySet(signingKey), { headers: { "cache-control": "public, max-age=600" } });
@@ -18,7 +18,7 @@ const userChange = jsonText.pipe(z.object({ password: z.string(), app_metadata: 
 const session = jsonText.pipe(z.object({ access_token: z.string() }));
 
 /**
- * Auth by lite, and what Supabase Auth does otherwise (test/conformance/auth.test.ts): it refuses who is banned, lets nobody change their
+ * Auth by lite, and what Supabase Auth does otherwise (test/conformance/auth.test.ts): it refuses banned users, lets no user change their
  * app_metadata, and ends a user's other sessions when the password changes.
  *
  * @param headers with the caller's token as lite takes it, which the gateway has verified
@@ -49,7 +49,7 @@ export async function callAuth(
   return answer;
 }
 
-/** lite signs in also who is banned. */
+/** lite signs in even banned users. */
 async function refuseBanned(answer: Response, url: URL, lite: Lite): Promise<Response | undefined> {
   const { data } = session.safeParse(await answer.text());
   if (data === undefined || !(await lite.isBanned(decodeJwt(data.access_token).sub ?? ""))) return undefined;

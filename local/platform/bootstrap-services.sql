@@ -1,5 +1,5 @@
--- What the hosted platform adds to the tables of Auth and Storage: helper functions, rights and guards.
--- A superuser runs it after those tables exist, also repeatedly.
+-- What the hosted platform adds to the tables of Auth and Storage: helper functions, rights and guards. A superuser runs it after those
+-- tables exist. It may run repeatedly.
 
 -- The caller, for policies. The claims are one JSON document or one setting per claim.
 create or replace function auth.uid() returns uuid language sql stable as $$
@@ -46,7 +46,7 @@ create or replace trigger protect_objects_delete before delete on storage.object
 create or replace trigger protect_buckets_delete before delete on storage.buckets
   for each statement execute function storage.protect_delete();
 
--- lite writes an upload's own metadata only. With those of its sender in them, one statement writes both, as hosted (storage-files.ts).
+-- lite writes only an upload's own metadata. The sender's are put into them, so one statement writes both, as hosted (storage-files.ts).
 create or replace function storage.split_metadata() returns trigger language plpgsql as $$
 begin
   new.user_metadata := new.metadata -> 'userMetadata';

@@ -1,6 +1,6 @@
 -- Exactly the roles, schemas and rights of a hosted project before its first migration (compared with migrations/db of
 -- github.com/supabase/postgres), so that a migration that works here also works there.
--- A superuser runs it, also repeatedly. The tables of Auth and Storage follow, see bootstrap-platform.ts.
+-- A superuser runs it, and may repeat it. The tables of Auth and Storage follow, see bootstrap-platform.ts.
 
 -- Roles -------------------------------------------------------------------------------------------------------------
 
@@ -16,7 +16,7 @@ begin
       ('authenticator', 'login noinherit'),
       ('supabase_auth_admin', 'login noinherit'),
       ('supabase_storage_admin', 'login noinherit createrole'),
-      -- Not a superuser, as hosted, so that a migration that needs one also fails here.
+      -- The role is no superuser, as hosted, so that a migration that needs one also fails here.
       ('postgres', 'login createdb createrole bypassrls replication')
     ) as roles (name, options)
   loop
@@ -31,7 +31,7 @@ end
 $$;
 
 grant anon, authenticated, service_role to authenticator;
--- As on the hosted platform; what an administrator has set stays.
+-- The settings are those of the hosted platform. What an administrator has set stays.
 do $$
 declare
   of_role record;

@@ -12,7 +12,7 @@ const CLOSE_SECONDS = 10;
 /** The time limit of a request to Auth or REST: 10 s for a connection, 8 s for its statement. */
 const REQUEST_MS = 20_000;
 
-/** Each of its functions throws DatabaseUnavailable when Postgres is away. */
+/** Each function of lite throws DatabaseUnavailable when Postgres is down. */
 export function createLite(options: LiteOptions) {
   let pool = openPool(options);
   let replacing: Promise<void> | undefined;
@@ -91,7 +91,7 @@ export function createLite(options: LiteOptions) {
       const rows = await query((sql) => sql`select from pg_roles where rolname = ${name}`);
       return rows.length > 0;
     },
-    /** As PostgREST reads its schema cache: false while any exposed schema does not exist. */
+    /** Whether every exposed schema exists. PostgREST cannot read its schema cache while one does not. */
     async hasExposedSchemas(): Promise<boolean> {
       const { exposed } = await usablePool();
       exposed.exist ??= query((sql) => sql`select from pg_namespace where nspname = any (${EXPOSED_SCHEMAS})`).then(
@@ -110,7 +110,7 @@ export function createLite(options: LiteOptions) {
       );
       return rows.length > 0;
     },
-    /** All of the same user but this one. */
+    /** Ends all sessions of the same user but this one. */
     async endOtherSessions(sessionId: string): Promise<void> {
       await query(
         (sql) => sql`
@@ -138,7 +138,7 @@ async function answers(pool: Pool): Promise<boolean> {
   return await within(query, PING_MS, () => false);
 }
 
-/** Everything but Storage ends even if the driver never answers. */
+/** Every request but one to Storage ends, even if the driver never answers. */
 async function withDeadline<Answer>(
   ask: (signal: AbortSignal) => Promise<Answer>,
   left: AbortSignal,

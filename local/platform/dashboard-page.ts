@@ -17,14 +17,14 @@ const CONTENT_TYPE: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
-/** The page itself has a policy for scripts; against frames of other sites a policy works only as a header. */
+/** The page itself has a policy for scripts. A policy against frames of other sites works only as a header. */
 const HEADERS = {
   "Content-Security-Policy": "frame-ancestors 'none'",
   "X-Content-Type-Options": "nosniff",
   "Referrer-Policy": "no-referrer",
 };
 
-/** Compressed once, as static hosts do: a page of the dashboard requests up to 25 files. */
+/** Assets are compressed once, as static hosts do, because a page of the dashboard requests up to 25 files. */
 const zippedAssets = new Map<string, ArrayBuffer>();
 const gzip = (bytes: Uint8Array<ArrayBuffer>) =>
   new Response(new Blob([bytes]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();

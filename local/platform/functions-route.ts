@@ -2,7 +2,7 @@ import { proxy } from "hono/proxy";
 import { within } from "../bounded-wait.ts";
 import { log } from "./log.ts";
 
-/** As hosted: a function must begin to answer within 150 s. */
+/** As hosted, a function must begin to answer within 150 s. */
 const ANSWER_MS = 150_000;
 
 const refuse = (status: number, code: string, message: string) =>
@@ -26,7 +26,7 @@ export function createFunctionsRoute(functions: Record<string, string>, publicUr
     // Otherwise fetch requests a compressed response, which the function would compress for nothing.
     "accept-encoding": "identity",
   };
-  // Not the request itself: fetch would send its body without its Content-Length, by which a function refuses a large one at once.
+  // The request itself is not passed on: fetch would omit its Content-Length, by which a function refuses a large body at once.
   const passOn = ({ url, method, headers, body, signal }: Request) => {
     headers.delete("host");
     for (const [name, value] of Object.entries(ownHeaders)) headers.set(name, value);

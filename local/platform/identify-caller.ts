@@ -67,7 +67,7 @@ export async function identifyCaller(
 const keyRefused = (code: string, message: string, hint: string) =>
   Response.json({ message, hint }, { status: 401, headers: { "sb-error-code": code } });
 
-/** For a bearer token that is expired or was not issued here. Auth answers 403, Storage 401, as hosted. */
+/** Refuses a bearer token that is expired or was not issued here. Auth answers 403, Storage 401, as hosted. */
 function invalidToken(service: Exclude<Service, "rest">, reason: "expired" | "invalid"): Response {
   const expired = reason === "expired";
   if (service === "auth") {

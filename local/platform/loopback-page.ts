@@ -1,4 +1,4 @@
-/** The names of this machine itself. Any other name could be of a foreign site, whose scripts would have the page's origin. */
+/** The names of this machine itself. Any other name could belong to a foreign site, whose scripts would have the page's origin. */
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "[::1]"]);
 
 /** Answers a request for a page that is only for this machine and only for reading. */

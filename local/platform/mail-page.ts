@@ -4,7 +4,7 @@ import { callPage } from "./loopback-page.ts";
 /** An email from Auth, as the page shows it. */
 export type Mail = { to: string; subject: string; text: string; at: Date };
 
-// Each link signs its reader in: the page runs no script, cannot be framed, is not cached and sends no referrer.
+// Each link signs its reader in, so the page runs no script, cannot be framed, is not cached and sends no referrer.
 const HEADERS = {
   "content-security-policy":
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -14,7 +14,7 @@ const HEADERS = {
   "cache-control": "no-store",
 };
 
-/** The emails from Auth at `/mail`, which nothing sends. */
+/** Shows the emails from Auth at `/mail`. Nothing sends them. */
 export function callMail(request: Request, url: URL, mails: readonly Mail[]): Promise<Response> {
   const answer = (type: string, text: string) =>
     new Response(text, { headers: { ...HEADERS, "content-type": `${type}; charset=utf-8` } });

@@ -7,7 +7,7 @@ import { DatabaseUnavailable, PlatformConnection, PoolExhausted } from "./platfo
 import { createStorageFiles } from "./storage-files.ts";
 
 export type LiteOptions = {
-  /** With a superuser: lite acts for Auth and Storage, and sets the caller's role for everything else. */
+  /** The URL has a superuser: lite acts for Auth and Storage, and sets the caller's role for everything else. */
   databaseUrl: string;
   publicUrl: string;
   liteSecret: string;
@@ -59,7 +59,7 @@ export function openPool(options: LiteOptions): Pool {
     void connection.clearSchemaCache();
   };
   const reload = (what: string) => (what === "reload config" ? connection.forgetRoleSettings() : forgetSchema());
-  // Also when listening begins, because earlier changes were not notified.
+  // The schema is also forgotten when listening begins, because earlier changes were not notified.
   connection.driver.listen("pgrst", reload, forgetSchema).catch(() => loss.abort());
   const end = (seconds: number) => {
     ending.abort();
@@ -71,7 +71,7 @@ export function openPool(options: LiteOptions): Pool {
 /** lite passes JSON values as text, which the driver would quote a second time. */
 const jsonType = (oid: number) => ({ to: oid, from: [oid], serialize: jsonText, parse: JSON.parse });
 
-/** The driver's own are texts. */
+/** The driver alone would give numbers as texts. */
 const numberType = (oid: number) => ({ to: oid, from: [oid], serialize: String, parse: Number });
 
 function jsonText(value: unknown): string {
@@ -84,7 +84,7 @@ function jsonText(value: unknown): string {
   }
 }
 
-/** As in supabase/config.toml. */
+/** The same schemas as in supabase/config.toml. */
 export const EXPOSED_SCHEMAS = ["public", "keyframe", "keyframe_worker"];
 export const isExposed = (schema: string): boolean => EXPOSED_SCHEMAS.includes(schema);
 
@@ -110,7 +110,7 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
       drivers: {
         email: {
           send: async ({ to, subject, text = "" }) => {
-            // Not its text: its link would sign in anyone who reads the log.
+            // The text is not logged, because its link would sign in anyone who reads the log.
             log("info", "mail", { to, subject });
             options.sendMail({ to, subject, text });
           },
@@ -137,10 +137,10 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
   return app;
 }
 
-/** As PostgREST's db-pool-acquisition-timeout. */
+/** The same as PostgREST's db-pool-acquisition-timeout. */
 const ACQUISITION_MS = 10_000;
 
-/** A connection keeps its prepared statements for good, and a text has as many shapes as a request has columns and rows. */
+/** The limit is needed: a connection keeps its prepared statements for good, and a text varies with a request's columns and rows. */
 const MAX_PREPARED = 200;
 
 /** Which statements are prepared: like PostgREST's, those with parameters. */
@@ -162,11 +162,11 @@ function createStatements() {
 }
 
 /**
- * Replaces `reserve` of the driver, which lite creates: each of its statements goes through it (local/README.md lists the patches of lite).
+ * Replaces `reserve` of the driver, which lite creates: each statement of lite goes through it (local/README.md lists the patches of lite).
  *
- * Prevents the use of closed connections. postgres.js accepts statements for a reserved connection that has closed, such as the
- * ROLLBACK after an error: they never end, or throw outside of any promise and end the process. A closed connection that is
- * released goes to the next caller.
+ * Prevents the use of closed connections. postgres.js accepts statements for a reserved connection that has closed, such as the ROLLBACK
+ * after an error: they never end, or throw outside of any promise and end the process. A closed connection that is released goes to the next
+ * caller.
  *
  * @param lost aborted when any connection of the pool closes; the whole pool is then unusable
  */

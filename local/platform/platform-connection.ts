@@ -17,12 +17,10 @@ const ROLES = new Set(["anon", "authenticated", "service_role"]);
 /** A request of the Data API: who asks, in which schema, and how long the function that it calls may take. */
 export type RestRequest = RestCaller & { schema: string; timeLimit: string | undefined; signal: AbortSignal };
 
-/**
- * The request that lite is answering. Not a parameter, because lite calls `withContext` and `normalizeDbError` below and passes no request.
- */
+/** The request that lite is answering. It is no parameter, because lite calls `withContext` and `normalizeDbError` below and passes no request. */
 export const requested = new AsyncLocalStorage<{ method: string; service: string | undefined; rest?: RestRequest }>();
 
-/** Thrown to roll a transaction back on request; has its result. */
+/** Thrown to roll a transaction back on request. It has the transaction's result. */
 class RolledBack extends Error {
   constructor(readonly result: unknown) {
     super("rolled back on purpose");
@@ -69,7 +67,7 @@ export class PlatformConnection extends PostgresConnection {
     }
     if (!context && options?.forceRollback !== true) return run(this.kysely);
     const { method = "", service, rest } = requested.getStore() ?? {};
-    // As PostgREST begins it, whatever default_transaction_read_only says.
+    // PostgREST begins the transaction like this, whatever default_transaction_read_only says.
     const mode = /^(GET|HEAD)$/.test(method) ? "read only" : "read write";
     for (;;) {
       try {
@@ -109,7 +107,7 @@ export class PlatformConnection extends PostgresConnection {
     return functions.filter((one) => one.schema === schema && one.name === name).map((one) => ({ ...one, timeLimit }));
   }
 
-  /** As PostgREST does at `notify pgrst, 'reload config'`. */
+  /** PostgREST forgets them too at `notify pgrst, 'reload config'`. */
   forgetRoleSettings(): void {
     this.#roleSettings = undefined;
   }
@@ -138,7 +136,7 @@ export class PlatformConnection extends PostgresConnection {
     if (schema.tables.length === 0) throw new DatabaseUnavailable("the schema cannot be read");
     this.#timeLimits = await readTimeLimits(this.kysely);
     if (version !== this.#changes) await super.clearSchemaCache();
-    // At each REST request lite searches the text of every view for each of its columns, also of views it does not serve.
+    // At each REST request lite searches the text of every view for each of its columns, even of views that it does not serve.
     for (const view of schema.views) if (view.schema !== "public" && view.schema !== "keyframe") view.sql = "";
     return schema;
   }
@@ -147,9 +145,7 @@ export class PlatformConnection extends PostgresConnection {
 /** Role → name of a setting → value. */
 type RoleSettings = Map<string, Record<string, string>>;
 
-/**
- * The settings of the Data API's roles from `alter role … set`. A request begins as authenticator, so that its settings are those of all.
- */
+/** The settings of the Data API's roles from `alter role … set`. A request begins as authenticator, so all requests get that role's settings. */
 async function readRoleSettings(database: Database): Promise<RoleSettings> {
   const { rows } = await sql<{ role: string; name: string; value: string }>`
     select r.rolname as role, p.name, substr(s, strpos(s, '=') + 1) as value
@@ -160,7 +156,7 @@ async function readRoleSettings(database: Database): Promise<RoleSettings> {
   return new Map([...ROLES].map((role) => [role, { ...of("authenticator"), ...of(role) }]));
 }
 
-/** The functions' own, which Postgres itself applies to statements that begin later, and PostgREST to the call. */
+/** The functions' own limits. Postgres applies them to statements that begin later, PostgREST to the call. */
 async function readTimeLimits(database: Database): Promise<Map<string, string>> {
   const { rows } = await sql<{ name: string; value: string }>`
     select n.nspname || '.' || p.proname as name, substr(s, strpos(s, '=') + 1) as value
@@ -206,7 +202,7 @@ async function enter(
   await sql`select ${sql.join(calls)}`.execute(transaction);
 }
 
-/** Its Storage reads these codes. */
+/** lite's Storage reads these codes. */
 const STORAGE_READS = new Set(["42501", "42P01", "42P17", "42703", "42883", "23505", "23503", "23502", "25006"]);
 /** For an unknown column lite writes PostgREST's message. */
 const LITE_WORDS = "42703";

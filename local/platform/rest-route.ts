@@ -8,8 +8,8 @@ import type { RestCaller } from "./rest/token.ts";
 const ROLES: ReadonlySet<string> = new Set(["anon", "authenticated", "service_role"]);
 
 /**
- * Answers below /rest/v1 as PostgREST does. Calls of functions are made here, because lite converts their arguments in JavaScript; reads
- * and writes of tables, and what is unusual about a call, by lite.
+ * Answers below /rest/v1 as PostgREST does. Calls of functions are made here, because lite converts their arguments in JavaScript. lite
+ * answers reads and writes of tables, and unusual calls.
  *
  * @param headers those of the request, with credentials for lite
  */
@@ -68,7 +68,7 @@ function isPlainCall(method: string, url: URL, headers: Headers): boolean {
   );
 }
 
-/** Roles that the role authenticator may not take. */
+/** Refuses a role that the role authenticator may not take. */
 async function refuseRole(role: string, lite: Lite): Promise<Response> {
   return respondWith(
     (await lite.hasRole(role))

@@ -46,16 +46,16 @@ export async function createSessionTokens(options: { key: SigningKey; issuer: st
         .sign(privateKey);
     },
 
-    /** Who asks the Data API, by the rules of PostgREST. */
+    /** The caller of the Data API, by the rules of PostgREST. */
     readForRest: (token: string) => readRestToken(token, { key: publicKey, kid: key.kid, now: new Date() }),
 
-    /** A token with which lite takes a request of the Data API for one of this role. */
+    /** A token with which lite treats a request of the Data API as one of this role. */
     async ofRole(role: string): Promise<string> {
       const header = { alg: "HS256", typ: "JWT" };
       return await new SignJWT({ role }).setProtectedHeader(header).setExpirationTime("1h").sign(liteSecret);
     },
 
-    /** The same claims signed for lite, after a check of algorithm, key, issuer, expiry and role. For Auth and Storage. */
+    /** Signs the same claims for lite, after a check of algorithm, key, issuer, expiry and role. For Auth and Storage. */
     async toLite(token: string) {
       try {
         const checks = { algorithms: ["ES256"], issuer, requiredClaims: ["exp"] };

@@ -14,7 +14,7 @@ type StorageRequest = {
   maxBytes: number | undefined;
   /** Set when the upload ended because it was larger than maxBytes. */
   tooLarge: boolean;
-  /** What the sender of an upload said about it; undefined when nothing. */
+  /** What the sender of an upload said about it; undefined if nothing. */
   userMetadata: unknown;
 };
 
@@ -126,7 +126,7 @@ export function createStorageFiles(root: string): Adapter {
     driver: null,
     async uploadObject(bucket, key, _version, body, contentType, cacheControl) {
       const metadata = metadataOf(await save(bucket, key, body, contentType, cacheControl));
-      // lite writes only what is in here; a trigger puts it where it belongs (bootstrap-services.sql).
+      // lite writes only this metadata. A trigger puts each part where it belongs (bootstrap-services.sql).
       return Object.assign(metadata, { userMetadata: storageRequest.getStore()?.userMetadata });
     },
     async getObject(bucket, key) {

@@ -5,7 +5,7 @@ import type { Lite } from "./create-lite.ts";
 import { storageRequest } from "./storage-files.ts";
 import { inOrder, plainUpload, uploadBucket } from "./storage-upload.ts";
 
-/** Of any upload, to bound this machine's disk. */
+/** The limit of any upload, to protect this machine's disk. */
 const MAX_BYTES = 500 * 1024 * 1024;
 
 const PREFIX = "/storage/v1";
@@ -74,7 +74,7 @@ export async function callStorage(
   return Response.json({ signedURL: await signedUrlOf(response) });
 }
 
-/** Of base64; as hosted, `{}` when it is not JSON, and undefined without any. */
+/** Decodes base64. As hosted, the result is `{}` if the text is not JSON, and undefined if there is none. */
 function jsonOf(metadata: string | null): unknown {
   if (metadata === null) return undefined;
   try {
@@ -117,7 +117,7 @@ async function signMany(request: Request, headers: Headers, url: URL, lite: Lite
     const body = JSON.stringify({ expiresIn });
     const target = `${url.origin}${url.pathname.replace(/\/$/, "")}/${path}`;
     const signedURL = await signedUrlOf(await lite.fetch(new Request(target, { method: "POST", headers, body })));
-    // As hosted, for a file that there is not, and one that the caller may not read.
+    // As hosted, the same error means a missing file or one that the caller may not read.
     const error = signedURL === null ? "Either the object does not exist or you do not have access to it" : null;
     return { path, error, signedURL };
   };
@@ -129,8 +129,8 @@ async function signMany(request: Request, headers: Headers, url: URL, lite: Lite
 }
 
 /**
- * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`. A page or
- * picture with scripts has no origin: that of the gateway is the dashboard's too.
+ * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`. A page or picture with
+ * scripts gets no origin, because the gateway's origin is also the dashboard's.
  */
 function finishFile(response: Response, request: Request, url: URL): Response {
   const headers = new Headers(response.headers);

@@ -12,15 +12,15 @@ export function uploadBucket(method: string, path: string): string | undefined {
 }
 
 /**
- * The body of an upload as plain bytes, with its content type, caching and metadata in the headers. lite expects a form's file under the
- * name `file`, which supabase-js does not use. A form is held in memory, as a browser's reference image comes; films are sent plain.
+ * The body of an upload as plain bytes, with its content type, caching and metadata in the headers. lite expects a form's file under the name
+ * `file`, which supabase-js does not use. A form is held in memory: browsers send reference images as forms, and films are sent plain.
  *
  * @returns undefined for a form without a file
  */
 export async function plainUpload(body: ReadableStream<Uint8Array> | null, headers: Headers) {
   const contentType = headers.get("content-type") ?? "";
   if (!contentType.startsWith("multipart/form-data")) return body;
-  // Deno's formData() passes over a file under an empty name, as supabase-js sends it. Latin-1 keeps each byte.
+  // Deno's formData() ignores a file under an empty name, as supabase-js sends it. Latin-1 keeps each byte.
   const sent = Buffer.from(await new Response(body).arrayBuffer()).toString("latin1");
   const named = Buffer.from(sent.replace('name="";', 'name="file";'), "latin1");
   const form = await new Response(named, { headers: { "content-type": contentType } }).formData();

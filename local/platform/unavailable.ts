@@ -13,7 +13,7 @@ export function unavailable(service: Service): Response {
   return Response.json(body, { status: 503, headers: { "retry-after": "1" } });
 }
 
-/** As PostgREST answers every request while its schema cache cannot be read. */
+/** PostgREST answers every request like this while its schema cache cannot be read. */
 export function noSchemaCache(): Response {
   const message = "Could not query the database for the schema cache. Retrying.";
   return Response.json({ code: "PGRST002", message, details: null, hint: null }, { status: 503 });

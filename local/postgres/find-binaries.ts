@@ -23,7 +23,7 @@ export function findBinaries(): Binaries {
     const binaries = { root: join(folder, "native"), version };
     if (existsSync(programOf(binaries, "postgres"))) return binaries;
   } catch {
-    // As without the program.
+    // A missing package is treated like a missing program.
   }
   const message = `Postgres for this machine (${name}) is not installed: run \`npm ci\`.`;
   throw new PostgresError("binaries_missing", message);

@@ -102,7 +102,7 @@ async function runInitdb(
   throw new PostgresError("start_failed", `The database cannot be made in ${dataDir}: ${line.trim()}`);
 }
 
-/** Without the caller's PG* and locale variables, which would change Postgres's behaviour and messages. */
+/** An environment without the caller's PG* and locale variables, which would change Postgres's behaviour and messages. */
 export const plainEnvironment = {
   clearEnv: true,
   env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },

@@ -53,7 +53,7 @@ function explain(output: string[], at: { dataDir: string; port: number; root: st
   return broken(at.dataDir, reason);
 }
 
-/** Given on the command line at each start, so that a newer Keyframe's settings apply to older data. */
+/** The settings are given on the command line at each start, so that a newer Keyframe's settings apply to older data. */
 function serverSettings(port: number, durable: boolean, others: Record<string, string>): string[] {
   const settings: Record<string, string> = {
     listen_addresses: "127.0.0.1",
@@ -62,7 +62,7 @@ function serverSettings(port: number, durable: boolean, others: Record<string, s
     unix_socket_directories: "",
     max_connections: "200",
     shared_buffers: "64MB",
-    // Enough for crash recovery; there are no replicas.
+    // This is enough for crash recovery, because there are no replicas.
     wal_level: "minimal",
     max_wal_senders: "0",
     // Compiling takes longer than it saves on queries of a millisecond.

@@ -5,7 +5,7 @@ import { outputOf } from "../../command-line/output-of.ts";
 import type { Binaries } from "./find-binaries.ts";
 import { PostgresError } from "./postgres-error.ts";
 
-/** The user the server runs as; undefined: the current one. */
+/** The user that the server runs as; undefined: the current one. */
 export type ServerUser = { uid: number; gid: number } | undefined;
 
 /**
@@ -81,7 +81,7 @@ const ELSEWHERE = "/var/lib/keyframe";
 const POINTER = "location";
 
 /**
- * The folder with the data: `dataDir`, or, when the server's user cannot reach it (root's 0700 home), one in
+ * The folder with the data. It is `dataDir`, unless the server's user cannot reach that (root's 0700 home): then it is a folder in
  * /var/lib/keyframe that the file `location` in `dataDir` names. Without `dataDir` the next start uses a new one.
  */
 export async function placeData(dataDir: string, user: ServerUser, onLog: (line: string) => void): Promise<string> {
@@ -98,7 +98,7 @@ export async function placeData(dataDir: string, user: ServerUser, onLog: (line:
   return join(folder, "data");
 }
 
-/** Removes the data, also from /var/lib/keyframe. The server must be stopped. */
+/** Removes the data, even from /var/lib/keyframe. The server must be stopped. */
 export async function removePostgresData(dataDir: string): Promise<void> {
   const moved = await readPointer(dataDir);
   const folders = moved === undefined ? [dataDir, `${dataDir}.new`, `${dataDir}.password`] : [dirname(moved), dataDir];

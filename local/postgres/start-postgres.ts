@@ -27,7 +27,7 @@ type PostgresOptions = {
 };
 
 export type RunningPostgres = {
-  /** Of the database `postgres`, with the superuser and its password. */
+  /** The URL of the database `postgres`, with the superuser and its password. */
   url: string;
   port: number;
   /** See placeData. */
@@ -70,8 +70,8 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 }
 
 /**
- * Retries after temporary failures: another process took the free port first, or a server whose starter was killed has not ended yet,
- * or its children have not.
+ * Retries after temporary failures: another process took the free port first, or a server whose starter was killed has not ended yet, or the
+ * server's children have not.
  */
 async function retried(
   run: (port: number) => Promise<Server>,
@@ -103,13 +103,13 @@ function signal(server: Server, name: Deno.Signal): void {
   try {
     server.process.kill(name);
   } catch (error) {
-    // It has ended already.
+    // The server has ended already.
     if (!(error instanceof TypeError || error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 
 /**
- * After a crash of the machine the pid file may name an unrelated process: then it is removed, because Postgres would refuse to start. A
+ * After a crash of the machine the pid file may name an unrelated process. Then it is removed, because Postgres would refuse to start. A
  * server that does run also holds shared memory, by which another one notices it.
  */
 async function removeStalePidFile(dataDir: string): Promise<void> {

@@ -2,7 +2,7 @@ import type { Input } from "./check-input.ts";
 import { models } from "./models.ts";
 import type { Quantities } from "./prediction.ts";
 
-/** `when` has the values of the model's own fields for which it holds; of the prices of a unit, the first that fits counts. */
+/** A price holds if the model's own fields have the values of `when`. Of the prices of a unit, the first that holds counts. */
 type Price = { per: keyof Quantities; micros: number; when: Input };
 
 const price =
@@ -57,7 +57,7 @@ const prices: Readonly<Record<string, readonly Price[]>> = {
   "kwaivgi/kling-v2.5-turbo-pro": [second(0.07)],
   "kwaivgi/kling-v2.1": [second(0.09, { mode: "pro" }), second(0.05)],
   "minimax/hailuo-02": [second(0.08, { resolution: "1080p" }), second(0.045)],
-  // Nobody publishes what ten seconds cost.
+  // No source says what ten seconds cost.
   "minimax/hailuo-2.3": [run(0.49, { resolution: "1080p", duration: 6 }), run(0.28, { duration: 6 })],
   "google/veo-3.1": [second(0.4, { generate_audio: true }), second(0.2)],
   "prunaai/p-video": [second(0.04, { resolution: "1080p" }), second(0.02)],

@@ -120,7 +120,7 @@ const complain = (field: string, description: string): InvalidField => {
   return { type: "dependency", field: `input.${field}`, description };
 };
 
-// Not strict, because of OpenAPI's own keywords (deprecated, x-order); verbose, so that an error has its value.
+// ajv is not strict, because of OpenAPI's own keywords (deprecated, x-order). It is verbose, so that an error has its value.
 const ajv = new Ajv({ strict: false, allErrors: true, verbose: true });
 ajv.addFormat("uri", (value: string) => checkFile(value) === null);
 ajv.addFormat("password", true);

@@ -23,7 +23,7 @@ export function controlOf(simulator: Simulator) {
     arm: (fault: z.input<typeof faultSchema>) => faults.arm(faultSchema.parse(fault)),
     /** Removes all armed faults and resets the counts of directives. */
     clear: () => faults.clear(),
-    /** In milliseconds, for runs from now on. */
+    /** Sets the delays of later runs, in milliseconds. */
     delays: ({ start_ms, run_ms }: z.infer<typeof delaysSchema>) => {
       settings.startDelayMs = start_ms ?? settings.startDelayMs;
       settings.runDelayMs = run_ms ?? settings.runDelayMs;

@@ -38,7 +38,7 @@ export const FAULT_NAMES = [...ANSWER_FAULTS, ...RUN_FAULTS] as const;
 export type FaultName = (typeof FAULT_NAMES)[number];
 export type AnswerFault = (typeof ANSWER_FAULTS)[number];
 
-/** In a prompt these apply to one create, or to the number in their value; the next one succeeds. */
+/** In a prompt these faults apply to one create, or to the number in their value. The next create succeeds. */
 const passingFaults: readonly FaultName[] = [
   "rate_limited",
   "server_error",

@@ -97,7 +97,7 @@ export async function makeVideo(
   return [{ bytes, contentType: "video/mp4", extension: "mp4" }];
 }
 
-/** Without one in the input a run has its own seed, as with real models. */
+/** A run without a seed in its input has a seed of its own, as with real models. */
 const seedOf = ({ input, id }: Prediction): number =>
   Number.isInteger(input.seed) ? Number(input.seed) : hashText(id) % 1_000_000;
 

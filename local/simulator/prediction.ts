@@ -23,20 +23,20 @@ export type Prediction = {
   readonly deadline: Date | null;
   readonly webhook: string | null;
   readonly webhookEvents: readonly EventType[] | null;
-  /** The response to its create was lost. */
+  /** Whether the response to the create was lost. */
   readonly answerLost: boolean;
-  /** A cancel was requested, before or after its end. */
+  /** Whether a cancel was requested, before or after the run's end. */
   cancelAsked: boolean;
-  /** By the simulated clock; expiry counts from here. */
+  /** The end by the simulated clock; expiry counts from here. */
   endedAt: number | null;
   /** What the run used, for its bill. */
   quantities: Quantities;
-  /** Its bill, in micro-dollars: null when no price applies, or until it has ended. */
+  /** The run's bill, in micro-dollars. Null when no price applies, or until the run has ended. */
   micros: number | null;
   readonly faults: ReadonlyMap<FaultName, string>;
   /** Aborted with a {@link Stop} to end the run early. */
   readonly stop: AbortController;
-  /** Resolved when it has ended in any way. */
+  /** Resolved when the run has ended in any way. */
   readonly ended: PromiseWithResolvers<void>;
 };
 

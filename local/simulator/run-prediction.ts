@@ -31,7 +31,7 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
   const { faults, stop } = prediction;
   const end = (status: Status, error: string | null) => {
     Object.assign(prediction, { status, error, completedAt: new Date(), endedAt: clock.now() });
-    // Billed in full whatever its end, with two exceptions: the project must not rely on less.
+    // A run is billed in full whatever its end, with two exceptions. The project must not rely on less.
     const isFree = status === "aborted" || (status === "failed" && faults.has("content_rejected"));
     prediction.micros = isFree ? 0 : billOf(prediction.model, prediction.input, prediction.quantities);
     callbacks.send(prediction, "completed");
@@ -57,7 +57,7 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
   }
 }
 
-/** As the model returns it; `shape`: as an object with these fields, "images*" a list, or, without any, a list of lists. */
+/** The output as the model returns it. `shape` gives an object with these fields ("images*" is a list), or, if empty, a list of lists. */
 function shapeOutput(urls: string[], model: Model, shape: string | undefined): unknown {
   if (shape === undefined) return model.output === "images" ? urls : (urls[0] ?? null);
   if (shape === "") return [urls];
@@ -92,7 +92,7 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
     callbacks.send(prediction, "logs");
   };
   report(0);
-  // With a run delay, that is the first half of a video's progress and the encoding is the second.
+  // With a run delay, the pauses are the first half of a video's progress and the encoding is the second.
   const isPaused = settings.runDelayMs > 0;
   const pausedSteps = isPaused ? (film ? Math.floor(steps / 2) : steps - 1) : 0;
   for (let pause = 1; isPaused && pause <= PAUSES; pause++) {

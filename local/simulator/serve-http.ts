@@ -22,9 +22,9 @@ export async function serveHttp(handler: Handler, port: number): Promise<HttpSer
   const server = createServer((incoming, outgoing) => {
     void answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
   });
-  // As Cloudflare, behind which the provider is. After Node's 5 s a client would send on connections that are just being closed.
+  // Cloudflare, which is in front of the provider, does the same. After Node's 5 s a client would send on connections that are closing.
   server.keepAliveTimeout = 400_000;
-  // Otherwise a connection without a request gets a 408 after a minute. `fetch` opens some in advance, and would take it for the answer.
+  // Otherwise a connection without a request gets a 408 after a minute. `fetch` opens some in advance, and would read it as the answer.
   server.headersTimeout = 0;
   server.requestTimeout = 0;
   await new Promise<void>((resolve, reject) => {

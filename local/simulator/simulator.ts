@@ -10,7 +10,7 @@ import type { SimulatorSettings } from "./settings.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 import { Outputs, StoredFiles } from "./stored-files.ts";
 
-/** The provider removes a prediction's data so long after its end. */
+/** The provider removes a prediction's data this long after its end. */
 const DATA_LIFETIME_MS = 3_600_000;
 
 /** The provider without HTTP: predictions, files, outputs, callbacks and faults, all in memory. */
@@ -29,7 +29,7 @@ export class Simulator {
     this.callbacks = new CallbackSender(settings, this.clock);
   }
 
-  /** Creates a prediction and starts it; "no answer" when the request is to get none. Throws a {@link Problem} when it is refused. */
+  /** Creates a prediction and starts it; "no answer" if a fault withholds the answer. Throws a {@link Problem} when it is refused. */
   create(name: string, request: CreateRequest, cancelAfterMs: number | null): Prediction | "no answer" {
     const model = models[name];
     if (!model) throw notFound();
@@ -50,7 +50,7 @@ export class Simulator {
     const prediction = newPrediction(name, request, cancelAfterMs, faults);
     this.#predictions.set(prediction.id, prediction);
     if (cancelAfterMs !== null) void this.#cancelAfter(prediction, cancelAfterMs);
-    // Later, so that the answer to the create is the state before.
+    // Deferred, so the create's response shows the initial state.
     setTimeout(() => void runPrediction(prediction, model, this));
     return prediction;
   }

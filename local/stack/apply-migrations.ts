@@ -8,8 +8,8 @@ import { supabaseCli } from "./supabase-cli.ts";
 const MAX_REASON_CHARACTERS = 600;
 
 /**
- * Applies `supabase/migrations` with the Supabase CLI, as a deployment does. A database that has them all needs no CLI, which takes a
- * second of processor time to find that out, and compares versions only: an edited migration would go unnoticed.
+ * Applies `supabase/migrations` with the Supabase CLI, as a deployment does. If the database has them all, the CLI does not run: it takes a
+ * second of processor time to find that out. It also compares only versions, so an edited migration would go unnoticed.
  *
  * @param home the CLI's home folder; never the person's own
  * @param signal ends the CLI; the migration under way is rolled back
@@ -33,7 +33,7 @@ export async function applyMigrations(
   const url = new URL(databaseUrl);
   const password = decodeURIComponent(url.password);
   url.password = "";
-  // In the environment, because every user of the machine can read a command line.
+  // The password goes into the environment, because every user of the machine can read a command line.
   const { code, stdout, stderr } = await supabaseCli(["db", "push", `--remote=${url.href}`, "--yes"], home, {
     env: { PGPASSWORD: password },
     project,
@@ -76,8 +76,8 @@ export async function fillVault(sql: Sql, secrets: Record<string, string>): Prom
 const ORIGINAL_MS = 2_000;
 
 /**
- * Lets the database work for the stack at `url`, unless it is a copy: then its original may run and would submit and send the same.
- * A stack with these keys at the database's address is the original; where none answers there, this one has another port than before.
+ * Lets the database work for the stack at `url`, unless it is a copy: the original may run, and would submit and send the same. A stack with
+ * these keys at the database's address is the original. If none answers there, this stack has another port than before.
  *
  * @param secretKey a copied data folder has that of its original
  * @returns what to say of a copy

@@ -28,7 +28,7 @@ export class ChildProcess {
     return this.#process?.pid;
   }
 
-  /** Starts it and waits until it serves. Otherwise ends it and throws a one-line error with its last output. */
+  /** Starts the child and waits until it serves. Otherwise ends it and throws a one-line error with its last output. */
   async start(): Promise<void> {
     let run = this.#launch();
     try {
@@ -49,7 +49,7 @@ export class ChildProcess {
     this.#supervised = keepRunning({ ended, restart, onFailure: () => this.kill("SIGKILL") }, this.#stopping.signal);
   }
 
-  /** Ends it for good with SIGTERM, and with SIGKILL after 8 s. May be called twice. */
+  /** Ends the child for good with SIGTERM, and with SIGKILL after 8 s. May be called twice. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const timer = setTimeout(() => this.kill("SIGKILL"), STOP_TIMEOUT_MS);
@@ -64,7 +64,7 @@ export class ChildProcess {
     try {
       this.#process?.kill(signal);
     } catch {
-      // It has ended already.
+      // The child has ended already.
     }
   }
 
@@ -84,7 +84,7 @@ type ChildOptions = {
   env: Record<string, string>;
   cwd: string;
   logFile: string;
-  /** Resolves when it serves. Gets its first line of output; `ended` is aborted when the process ends first. */
+  /** Resolves when the child serves. Gets the first line of its output; `ended` is aborted when the process ends first. */
   ready: (firstLine: Promise<string>, ended: AbortSignal) => Promise<void>;
   startTimeoutMs: number;
 };
@@ -140,7 +140,7 @@ async function readyWithin(ready: Promise<void>, over: AbortSignal, startTimeout
   });
 }
 
-/** The error it printed, without Deno's prefix, else its last line. */
+/** The error that the child printed, without Deno's prefix, else the last line. */
 function lastMessage(tail: string[]): string {
   const error = tail.find((line) => line.startsWith("error:"));
   const message = error?.replace(/^error: (Uncaught )?(\(in promise\) )?(Error: )?/, "");

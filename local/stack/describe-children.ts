@@ -13,7 +13,7 @@ import { providerHosts, type StackOptions } from "./stack-settings.ts";
 import { functionEnvironments } from "../../shared/platform/environment.ts";
 import { waitForPort } from "../network.ts";
 
-/** The children's settings of their stack. */
+/** The settings of a stack that its children need. */
 type Setting = StackOptions & {
   keys: StackKeys;
   url: string;
@@ -42,9 +42,9 @@ export function describeFunction(setting: Setting, name: FunctionName): Supervis
 /** The functions that `npm run worker` can replace. */
 const PROCESSES = { "keyframe-generate": "generate", "keyframe-deliver": "deliver" } as const;
 type ProcessName = keyof typeof PROCESSES;
-export const PROCESS_NAMES = Object.keys(PROCESSES) as ProcessName[]; // its keys are all there is in it
+export const PROCESS_NAMES = Object.keys(PROCESSES) as ProcessName[]; // PROCESSES has no other keys
 
-/** `npm run worker` in place of a function, under the name of that. With a database's URL, by a connection to Postgres. */
+/** `npm run worker` in place of a function, under the function's name. With a database's URL it uses a connection to Postgres. */
 export function describeWorker(setting: Setting, name: ProcessName, databaseUrl?: string): SupervisedOptions {
   const variables = functionVariables(setting, name);
   if (databaseUrl !== undefined) variables.SUPABASE_DB_URL = databaseUrl;
@@ -62,7 +62,7 @@ export function describeWorker(setting: Setting, name: ProcessName, databaseUrl?
     env: { ...machineVariables(), ...variables },
     ready: async (firstLine) => {
       const line = await firstLine;
-      // It waits for the gateway, which starts at the same time.
+      // The worker waits for the gateway, which starts at the same time.
       if (!/"worker_(started|waits)"/.test(line)) throw new Error(line);
     },
   };

@@ -2,13 +2,11 @@ import { join } from "node:path";
 import { PROJECT_ROOT } from "./project-root.ts";
 import { functionEnvironments } from "../../shared/platform/environment.ts";
 
-/** The edge functions by name, which is also their folder's and is in their URL. */
+/** The names of the edge functions. Each function's folder and URL have its name. */
 export type FunctionName = keyof typeof functionEnvironments;
-export const FUNCTION_NAMES = Object.keys(functionEnvironments) as FunctionName[]; // its keys are all there is in it
+export const FUNCTION_NAMES = Object.keys(functionEnvironments) as FunctionName[]; // functionEnvironments has no other keys
 
-/**
- * As on the hosted platform, whose runtime gives its limit to V8: with less memory than the machine has, V8 collects garbage far earlier.
- */
+/** The limit of the hosted platform, whose runtime gives it to V8. With less memory than the machine has, V8 collects garbage far earlier. */
 const MAX_HEAP_MB = 256;
 
 /**

@@ -8,7 +8,7 @@ const STEADY_MS = 5_000;
 type Kept = {
   /** Settles when the present run has ended. */
   ended: () => Promise<unknown>;
-  /** Settles when it serves. Starts the program before anything is awaited: the end of the whole stack must not miss it. */
+  /** Settles when the run serves. Must start the program before it awaits anything: the end of the whole stack must not miss it. */
   restart: () => Promise<void>;
   onFailure: (error: unknown) => void;
 };
@@ -33,7 +33,7 @@ export async function keepRunning({ ended, restart, onFailure }: Kept, stopping:
 const LARGEST_BYTES = 5_000_000;
 
 /**
- * A log file. One of over 5 MB is renamed to `<path>.1` when it is opened, which replaces an older one. A line that cannot be written is
+ * A log file. A file of over 5 MB is renamed to `<path>.1` when it is opened, which replaces an older one. A line that cannot be written is
  * dropped: a full disk or a removed folder must not end the stack.
  */
 export class LogFile {

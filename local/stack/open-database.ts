@@ -7,7 +7,7 @@ import { keepRunning, LogFile } from "./keep-running.ts";
 import type { StackOptions } from "./stack-settings.ts";
 
 type Database = {
-  /** With the superuser. */
+  /** The URL with the superuser. */
   url: string;
   /** The URL for migrations: role `postgres`, which is a superuser only where the given server has made it one. */
   migrationUrl(postgresPassword: string): Promise<string>;
@@ -54,7 +54,7 @@ export async function openDatabase(options: StackOptions): Promise<Database> {
   };
 }
 
-/** The URL for migrations: role `postgres`, unless that is a superuser, as where the given server has made it one. */
+/** The URL for migrations: role `postgres`, unless that is a superuser, because the given server has made it one. */
 export async function migrationUrl(superuserUrl: string, password: string): Promise<string> {
   const isSuperuser = await onServer(superuserUrl, async (sql) => {
     const [role] = await sql<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = 'postgres'`;

@@ -29,11 +29,11 @@ export type Stack = {
   url: string;
   keys: StackKeys;
   demoUser: { email: string; password: string };
-  /** Of the demo user, who has just signed in. */
+  /** The session of the demo user, who has just signed in. */
   demoSession: Session;
-  /** With the superuser. */
+  /** The database's URL with the superuser. */
   databaseUrl: string;
-  /** With the role `postgres`, as on the hosted platform. */
+  /** The database's URL with the role `postgres`, as on the hosted platform. */
   migrationUrl: string;
   extensions: Installed;
   /** Null with the real Replicate. */
@@ -65,7 +65,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   ends.defer(claim.release);
   const stopChildren = () => Promise.all([...children.values()].map((child) => child.stop()));
   let stopped: Promise<void> | undefined;
-  /** First all children together, then the rest in reverse order. A failed end does not stop the others. */
+  /** Ends all children together first, then the rest in reverse order. A failed end does not stop the others. */
   const stop = () => {
     stopped ??= stopChildren()
       .then(() => ends.disposeAsync())

@@ -13,7 +13,7 @@ type Options = {
   environment: Record<string, string>;
   env?: Record<string, string>;
   input?: string;
-  /** It is ended after so long. */
+  /** The program is ended after this time. */
   limitMs?: number;
   /** Ends the program too. */
   stop?: AbortSignal;
@@ -49,7 +49,7 @@ export async function runProgram(program: string, args: string[], options: Optio
   return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr), isTooLate: limit?.aborted ?? false };
 }
 
-/** A start takes 0.65 s of a core with this, 0.9 s without (CLI 3.1): it ends before what Bun's second compiler makes pays off. */
+/** A start takes 0.65 s of a core with this, 0.9 s without (CLI 3.1): the CLI ends before the work of Bun's second compiler pays off. */
 const QUICK_START = { BUN_JSC_useDFGJIT: "0" };
 
 /** Runs this checkout's Supabase CLI, without telemetry. */
@@ -63,14 +63,14 @@ export async function runSupabaseCli(args: string[], options: Options): Promise<
   }
 }
 
-/** The binary itself: the script in node_modules/.bin does not pass on `--env-file=/dev/stdin`. */
+/** The binary itself is used, because the script in node_modules/.bin does not pass on `--env-file=/dev/stdin`. */
 function findCli(): string {
   const system = `${Deno.build.os}-${Deno.build.arch === "aarch64" ? "arm64" : "x64"}`;
   const pathOf = (name: string) => join(PROJECT_ROOT, "node_modules/@supabase", `cli-${name}`, "bin/supabase");
   return [system, `${system}-musl`].map(pathOf).find((path) => existsSync(path)) ?? pathOf(system);
 }
 
-/** The same with its own home, in this checkout or in another project's folder, for a database on this machine. */
+/** Runs the CLI with a home of its own, in this checkout or in another project's folder, for a database on this machine. */
 export const supabaseCli = (
   args: string[],
   home: string,

@@ -19,7 +19,7 @@ const STATUS_BY_CODE: Record<string, number> = {
   "57P01": 503,
   P0001: 400,
 };
-/** By the first two letters; 400 for all others. */
+/** The status by the first two letters of a code; 400 for all others. */
 const STATUS_BY_CLASS: Record<string, number> = {
   ...{ "08": 503, "09": 500, "0L": 403, "0P": 403, "25": 500, "28": 403, "2D": 500, "38": 500, "39": 500, "3B": 500 },
   ...{ "40": 500, "53": 503, "54": 500, "55": 500, "57": 500, "58": 500, F0: 500, HV: 500, P0: 500, XX: 500 },
@@ -33,7 +33,7 @@ function statusOf({ code, message }: DatabaseError, role: string): number {
   return STATUS_BY_CODE[code] ?? STATUS_BY_CLASS[code.slice(0, 2)] ?? 400;
 }
 
-/** What PostgREST makes of an error of Postgres in a request of this role. */
+/** PostgREST's answer to an error of Postgres in a request of this role. */
 export function restError(error: DatabaseError, role: string): RestError {
   const { code, message, detail, hint } = error;
   return restRefusal(statusOf(error, role), code, message, detail, hint);
@@ -55,7 +55,7 @@ export function restRefusal(
   return { status, headers, body: { code, details, hint, message } };
 }
 
-/** The connection ended under the request. */
+/** The connection ended during the request. */
 export const connectionLost = (): RestError =>
   restRefusal(503, "PGRST001", "Database client error. Retrying the connection.", "no connection to the server\n");
 

@@ -4,10 +4,10 @@ import { type RestError, respondWith, restRefusal } from "./error.ts";
 export type RestFunction = {
   schema: string;
   name: string;
-  /** Of the arguments, in order. */
+  /** The names of the arguments, in order. */
   arg_names: string[];
   arg_types: string[];
-  /** How many of the last ones have a default. */
+  /** How many of the last arguments have a default. */
   arg_defaults: number;
   has_variadic: boolean;
   return_type: string;
@@ -15,17 +15,17 @@ export type RestFunction = {
   /** pg_type.typtype: c is a row. */
   return_typtype: string;
   has_out_args: boolean;
-  /** Its own statement_timeout. */
+  /** The function's own statement_timeout. */
   timeLimit?: string | undefined;
 };
 
 /** The Data API's max_rows, as in supabase/config.toml. */
 const MAX_ROWS = 1_000;
 
-/** The arguments of a call. Of a list the first object has them; anything else than an object has none. */
+/** For a list, the first object names the arguments; any other value names none. */
 export type Arguments = { body: string; names: string[]; isList: boolean };
 
-/** Undefined for no JSON. */
+/** Undefined if the text is not JSON. */
 export function readArguments(sent: string): Arguments | undefined {
   const body = sent === "" ? "{}" : sent;
   try {
@@ -38,7 +38,7 @@ export function readArguments(sent: string): Arguments | undefined {
   }
 }
 
-/** JavaScript reads half a character, which PostgREST does not. */
+/** JavaScript accepts half of a surrogate pair. PostgREST refuses it. */
 function refuseLoneSurrogates(body: string): ((name: string, value: unknown) => unknown) | undefined {
   if (!/\\ud[89a-f]/i.test(body)) return undefined;
   return (name, value) => {
@@ -49,7 +49,7 @@ function refuseLoneSurrogates(body: string): ((name: string, value: unknown) => 
 
 export const invalidJson = (): RestError => restRefusal(400, "PGRST102", "Empty or invalid json");
 
-/** The function that takes these arguments; undefined for none or several, of which lite says so. */
+/** The function that takes these arguments. Undefined if none or several match; lite then reports it. */
 export function chooseFunction(functions: RestFunction[], names: string[]): RestFunction | undefined {
   const takes = ({ arg_names, arg_types, arg_defaults }: RestFunction) =>
     arg_names.length === arg_types.length &&
@@ -65,7 +65,7 @@ export type CallAnswer = { body: string | null; rows: number; status: string | n
 
 const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
-/** Calls it with the body as $1: Postgres reads the arguments from it, and writes the answer. */
+/** The statement that calls the function with the body as $1. Postgres reads the arguments from it, and writes the answer. */
 export function statementOf(called: RestFunction, { names, isList }: Arguments): string {
   const { schema, name, arg_names, arg_types, has_variadic, return_is_setof: isSet } = called;
   const given = arg_names.filter((arg) => names.includes(arg));

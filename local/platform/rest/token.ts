@@ -1,6 +1,6 @@
 import { type RestError, restRefusal } from "./error.ts";
 
-/** Who asks: the role that the request runs as, and what auth.jwt() is. */
+/** The caller: the role that the request runs as, and what auth.jwt() returns. */
 export type RestCaller = { role: string; claims: Record<string, unknown> };
 
 /** How much the clocks of Auth and PostgREST may differ. */

@@ -8,9 +8,9 @@ import { cover, paintSeed, type Picture } from "./picture.ts";
 export type FilmPlan = { width: number; height: number; frames: number; fps: number; sound: boolean; seed: number };
 
 /**
- * Draws an MP4 (H.264; its sound is silence) that zooms into the first image while the last one fades in: it begins with exactly the
- * first image and ends with exactly the last one, and has the light of its seed between them. Between two frames the server answers.
- * Rejects with the signal's reason.
+ * Draws an MP4 (H.264, with silence as sound) that zooms into the first image while the last one fades in. It begins with exactly the first
+ * image and ends with exactly the last one, and has the light of its seed between them. Between two frames the server can answer. Rejects
+ * with the signal's reason.
  */
 export async function drawFilm(
   plan: FilmPlan,
@@ -41,7 +41,7 @@ export async function drawFilm(
       onProgress(frame + 1);
       await new Promise((resolve) => setTimeout(resolve));
     }
-    // Also for a canceled film: the encoder must not be deleted while it is at work.
+    // A canceled film is finalized too: the encoder must not be deleted while it is at work.
     encoder.finalize();
     signal.throwIfAborted();
     // Copied, because the file system frees its own array.

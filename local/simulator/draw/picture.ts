@@ -58,7 +58,7 @@ function paintLandscape(prompt: string, { width, height }: Size, seed: number, b
   const [zenith = "", middle = "", horizon = "", sun = "", far = "", near = ""] = palette?.[1].split(" ") ?? [];
   if (background) {
     cover(ctx, background, [0, 0, width, height]);
-    // In the light of its own prompt: a night made from a sunset looks like a night.
+    // The image gets the light of its new prompt: a night made from a sunset looks like a night.
     for (const [blend, share] of [
       ["color", 0.6],
       ["soft-light", 0.7],
@@ -115,7 +115,7 @@ function paint(ctx: SKRSContext2D, gradient: Gradient, colours: readonly string[
   ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);
 }
 
-/** Gives a picture the colour of its seed and writes the seed into its corner, so that takes of one prompt look different, also small. */
+/** Gives a picture the colour of its seed and writes the seed into its corner, so that takes of one prompt differ even when small. */
 export function paintSeed(ctx: SKRSContext2D, seed: number, light: number): void {
   const { width, height } = ctx.canvas;
   const colour = `hsl(${(seed * 137.508) % 360}, 85%, 45%)`; // by the golden angle, so that neighbours differ
@@ -127,7 +127,7 @@ export function paintSeed(ctx: SKRSContext2D, seed: number, light: number): void
   ctx.globalAlpha = 1;
   const [size, gap, label] = [Math.round(height / 20), height * 0.04, `seed ${seed}`];
   if (font) ctx.font = `600 ${size}px "${font}"`;
-  // Equally wide for each seed, because a picture made from another one covers that one's seed.
+  // The label is equally wide for each seed, because a picture made from another one covers that one's seed.
   const wide = font ? Math.max(...[label, "seed 000000"].map((text) => ctx.measureText(text).width)) : size;
   ctx.beginPath();
   ctx.roundRect(gap, gap, wide + size, size * 1.6, size * 0.8);
