@@ -80,7 +80,7 @@ async function perform(
   };
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
-    // An agent's usage is compared with its quotes, so it works for a user without any.
+    // An agent's usage is compared with its quotes, so the agent works for a user who has no usage.
     const user = wanted.byAgent ? undefined : demoUserOf(await loadStackKeys(options.dataDir));
     const file = join(options.dataDir, "demo.mp4");
     const film = await runDemo({ ...stack, timeoutMs, signal, display, user, file, ...wanted }).finally(display.end);

@@ -65,7 +65,7 @@ async function main(): Promise<number> {
 
   const command = await readFile(join(folder, "tools/install.js"), "utf8");
   await mkdir(join(folder, "docs"));
-  // The pages that its messages name.
+  // Copies the pages that the command's messages name.
   for (const [path] of command.matchAll(/docs\/[a-z-]+\.md/g)) await cp(join(PROJECT_ROOT, path), join(folder, path));
 
   const printed = await outputOf("npm", ["pack", "--json", "--pack-destination", resolve(target)], { cwd: folder });

@@ -80,7 +80,7 @@ async function findPlace(version: string, tag: string | undefined): Promise<stri
   return false;
 }
 
-/** Throws, too, when a released migration was edited or its digest is not in CHANGELOG.md. */
+/** Throws when a released migration was edited or its digest is not in CHANGELOG.md. */
 function findChangelog(given: Awaited<ReturnType<typeof readVersion>>): string | false {
   const { version, migrations, changelog } = given;
   const made = versionMigration({ ...given, now: new Date() });

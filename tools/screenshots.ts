@@ -9,7 +9,7 @@ import { animate } from "./screenshots/animate.ts";
 import { makeDemoData, makeEndpoint, slowDown } from "./screenshots/make-data.ts";
 import { takePictures } from "./screenshots/take-pictures.ts";
 
-/** A README loads it at once. */
+/** A README loads the animation at once. */
 const MAX_ANIMATION_BYTES = 2_000_000;
 const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 

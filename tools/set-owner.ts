@@ -37,7 +37,7 @@ async function main(): Promise<number> {
   return 0;
 }
 
-/** Those that git does not ignore. package.json is last: until all others are written, the next run still finds the name before. */
+/** The files that git does not ignore. package.json is last: until all others are written, the next run finds the former name in it. */
 async function filesWith(pattern: string): Promise<string[]> {
   const find = ["grep", "--no-index", "--exclude-standard", "--files-with-matches", "-zI", "-E", pattern];
   const paths = (await outputOf("git", find)).split("\0").filter(Boolean);

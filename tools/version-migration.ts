@@ -94,7 +94,7 @@ const releases = (changelog: string): Map<string, string> =>
     [...changelog.matchAll(/^## \[(\d+\.\d+\.\d+)\](.*(?:\n(?!## ).*)*)/gm)].map(([, v = "", text = ""]) => [v, text]),
   );
 
-/** The line below the heading of a release: from then on neither the text of its migration changes nor its name, which databases keep. */
+/** The line below a release's heading. From then on neither the migration's text changes nor its name, which databases keep. */
 export const releaseLine = ({ file, text }: File): string => `Migration: ${file} SHA-256 ${sha256Hex(text)}`;
 
 function refuseEdited(present: string, migrations: File[], changelog: string): void {

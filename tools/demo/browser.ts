@@ -44,7 +44,7 @@ async function unpackBundled(): Promise<string> {
   try {
     await Deno.rename(unfinished, folder);
   } catch {
-    // Somebody else has the name: this user's other process, whose copy is as good, or another user.
+    // Somebody else uses the name: another process of this user, whose copy is as good, or another user.
     if (!(await isWhole(folder))) return join(unfinished, "chromium");
     await Deno.remove(unfinished, { recursive: true });
   }

@@ -48,7 +48,7 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
       return arrived;
     },
     async stop() {
-      // Deleted also when the demo was cut short: the endpoint would point at nothing.
+      // The endpoint is deleted even if the demo was cut short, because it would point at nothing.
       const brief = AbortSignal.timeout(FAREWELL_MS);
       await keyframe.webhooks.delete(webhookId, { signal: brief }).catch(() => undefined);
       await receiver.stop();

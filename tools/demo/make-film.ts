@@ -78,7 +78,7 @@ async function makeElement(
   return await keyframe.elements.create({ ...fields, imagePaths: [referenceImagePath] }, { signal });
 }
 
-/** Throws unless it was made with the cast: its texts are in the prompt, and its images among the references of a frame. */
+/** Throws unless the prediction was made with the cast: its texts are in the prompt, and its images among the references of a frame. */
 function expectCast({ step, input }: SucceededPrediction, cast: Element[]): void {
   const isUsed = ({ elementId, name, text, imagePaths }: Element, at: number) =>
     input.elements[at]?.elementId === elementId &&
@@ -100,7 +100,7 @@ async function makeShotOf(
   const timeOf = (at: number) => TIMES[at % TIMES.length];
   const prompt = (at: number) => `${cast.length > 0 ? SCENE_OF_CAST : SCENE}, ${timeOf(at)}`;
   const fields = { title: `Lighthouse ${timeOf(number - 1)}`, textPrompt: prompt(number - 1), filmId };
-  // In the plan, so that the dashboard's next take is made in the same way.
+  // These settings are in the plan, so that the dashboard's next take is made in the same way.
   const plan = {
     "last-frame": { prompt: prompt(number), ...(before && { firstFramePredictionId: before.last.predictionId }) },
     ...(before && { video: { continuesPreviousShot: true } }),

@@ -20,7 +20,7 @@ const usage = z.object({ groups: z.array(z.object({ settledMicros: z.number() })
 
 const dollars = (micros: number) => `$${(micros / 1_000_000).toFixed(3)}`;
 
-/** From project to video using only the tools of keyframe-mcp, as an agent does; the cost must equal the quote. */
+/** Makes a shot, from project to video, using only the tools of keyframe-mcp, as an agent does. The cost must equal the quote. */
 export async function makeShotByAgent(
   token: string,
   timed: Timed,

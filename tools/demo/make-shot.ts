@@ -16,9 +16,9 @@ export type DemoOptions = {
   display?: Pick<StageDisplay, "onStageStart" | "onStage">;
   /** Ends after the first frame. */
   onlyFrame?: boolean;
-  /** With the tools of keyframe-mcp. */
+  /** Makes the shot with the tools of keyframe-mcp. */
   byAgent?: boolean;
-  /** Who makes it. Default: a new user. */
+  /** The user who makes it. Default: a new user. */
   user?: { email: string; password: string } | undefined;
   /** Where the film is written as one MP4. Default: nowhere. */
   file?: string | undefined;
@@ -33,7 +33,7 @@ export type DemoOptions = {
 /** Does one step and notes how long it took. */
 export type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
 
-/** From project to video; checks every file and every event. Returns the project. */
+/** Makes a shot, from project to video, and checks every file and every event. Returns the project. */
 export async function makeShot(
   keyframe: KeyframeClient,
   receiver: EventReceiver,

@@ -7,8 +7,8 @@ import { makeShotByAgent } from "./make-shot-by-agent.ts";
 import { showFilm, type ShownFilm } from "./show-film.ts";
 
 /**
- * Makes a film of one shot or of several, as a user would, through Auth and the HTTP API only. Null: there is no film to watch, of a frame
- * alone or of an agent's shot. Throws at the first failure.
+ * Makes a film of one shot or of several, as a user would, through Auth and the HTTP API only. Returns null for a single frame and for an
+ * agent's shot, which give no film to watch. Throws at the first failure.
  */
 export async function runDemo(options: DemoOptions): Promise<ShownFilm | null> {
   const { url, publishableKey, signal, steps, display, shots, byAgent, onlyFrame, user } = options;

@@ -19,7 +19,7 @@ const compared = z.object({
 
 const schemas = z.array(z.string());
 
-/** The others in config.toml are those of a new project: here its owner has chosen. */
+/** The other schemas in config.toml are those of a new project. Here the project's owner has chosen them. */
 const isOurs = (schema: string) => schema.startsWith("keyframe");
 
 /**
@@ -36,7 +36,7 @@ export const configStage: Stage = {
       if (change.path.join(".") !== "api.schemas") return [change];
       const remote = schemas.parse(change.remote ?? []);
       const missing = schemas.parse(change.local).filter((name) => isOurs(name) && !remote.includes(name));
-      // A push sends the whole list, also because of another setting.
+      // A push sends the whole list, even if only another setting differs.
       exposed = [...remote, ...missing];
       return missing.length === 0 ? [] : [{ ...change, local: exposed }];
     });

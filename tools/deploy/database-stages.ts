@@ -36,7 +36,7 @@ export const migrationsStage: Stage = {
   },
 };
 
-/** As the first migration does. They may have been disabled in the dashboard since, and their jobs with them. */
+/** Creates the extensions as the first migration does. They, and their jobs, may have been disabled in the dashboard since. */
 const EXTENSIONS = `do $$
 begin
   if to_regnamespace('net') is null then create extension pg_net with schema extensions; end if;
@@ -100,7 +100,7 @@ export const vaultStage: Stage = {
   }),
 };
 
-/** Without an entry, a database in which nothing was ever started is a new one. */
+/** A database without an entry, in which nothing was ever started, is a new one. */
 const addressSql = (url: string): string => `
 select a.address, a.address is distinct from '${url}' and (
     exists (select from vault.secrets s where s.name = 'keyframe_functions_url') or exists (select from keyframe.predictions)) as elsewhere

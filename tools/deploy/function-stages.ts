@@ -27,7 +27,7 @@ export const secretsStage: Stage = {
     return {
       says: `to set: ${names.join(", ")}`,
       apply: async () => {
-        // On standard input: a killed process would leave a file behind, and anyone on the machine can read a command line.
+        // Secrets go to standard input: a killed process would leave a file behind, and anyone on the machine can read a command line.
         const input = wanted.map(([name, value]) => `${name}='${value}'\n`).join("");
         const args = ["secrets", "set", "--yes", "--env-file=/dev/stdin"];
         const { count } = await cli.read("setting the functions' secrets", args, answered, { input });

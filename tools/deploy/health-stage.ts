@@ -94,7 +94,7 @@ const KICKS = `select distinct on (function_name) function_name as name, acknowl
 const kicks = z.object({ name: z.string(), acknowledged: z.boolean(), error: z.string().nullable() });
 
 async function lostKicks({ cli }: Deployment): Promise<string[]> {
-  // As the owner, because the read-only role may not see a table with row-level security.
+  // The query runs as the owner, because the read-only role may not see a table with row-level security.
   const made = await cli.query("checking whether the kicks arrived", KICKS, kicks, "write");
   return FUNCTIONS.flatMap((name) => {
     const kick = made.find((each) => each.name === name);

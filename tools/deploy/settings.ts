@@ -56,7 +56,7 @@ const SHAPES: Record<string, z.ZodType>[] = Object.values(functionEnvironments).
 export type DeploySettings = DeployArguments & {
   /** The project's URL on the platform; kicks go there. */
   projectUrl: string;
-  /** The URL for apps: a custom domain, or the same. */
+  /** The URL for apps: a custom domain, or projectUrl. */
   clientUrl: string;
   replicate: { token: string | undefined; baseUrl: string };
   /** Where the migrations go when the CLI cannot reach the database itself. */

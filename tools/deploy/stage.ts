@@ -19,7 +19,7 @@ export type Deployment = {
     signingSecret?: string;
     /** The versions of the migrations that the database has, the app's among them. */
     applied?: Set<string>;
-    /** Those of the app. */
+    /** The migrations of the app among them. */
     foreign?: string[];
     isInstalled?: boolean;
     kickSecret?: string;

@@ -20,7 +20,7 @@ type Options = {
 export type SupabaseCli = {
   /** Runs a command and returns its standard output. `doing` names it in errors. */
   run(doing: string, args: string[], options?: Options): Promise<string>;
-  /** The same for a command that prints JSON of this form. */
+  /** Runs a command that prints JSON of this form. */
   read<T extends z.ZodType>(doing: string, args: string[], form: T, options?: Options): Promise<z.infer<T>>;
   /** Runs SQL in the project's database and returns the rows of the last statement. The SQL may hold secrets. */
   query<T extends z.ZodType>(
@@ -32,9 +32,9 @@ export type SupabaseCli = {
   ): Promise<z.infer<T>[]>;
 };
 
-/** The CLI itself waits without a limit. */
+/** A limit is needed, because the CLI itself waits for ever. */
 const LIMIT_MS = 2 * 60_000;
-/** Enough for a migration that waits for a lock, and for an upload over a slow line. */
+/** Enough time for a migration that waits for a lock, and for an upload over a slow line. */
 export const LONG_LIMIT_MS = 30 * 60_000;
 
 /**
@@ -138,7 +138,7 @@ export function explainCliFailure(doing: string, { stdout, stderr }: Pick<Ended,
   return `Failed while ${doing}. The Supabase CLI said: ${said}${/[.!?]$/.test(said) ? "" : "."} ${remedy}`;
 }
 
-/** The message of its JSON, after its output about the failed migration; without a message its last lines. */
+/** The message of the CLI's JSON, after the output about the failed migration; without a message, the last lines. */
 function whatItSaid(stdout: string, stderr: string): string {
   const error = stdout.slice(Math.max(stdout.indexOf('"error"'), 0));
   const [, quoted] = /"message":("(?:[^"\\]|\\.)*")\s*[,}]/.exec(error) ?? [];

@@ -20,7 +20,7 @@ export type InstallRecord = {
   functionName: string;
   /** Names of the copied migrations, without timestamp and prefix, such as 0_1_0. While `add` writes: those that were there before it. */
   migrations: string[];
-  /** Path → SHA-256 of each copied file. While `add` writes: of what was there before it, and of what comes. */
+  /** Path → SHA-256 of each copied file. While `add` writes: the SHA-256 of what was there before it, and of what comes. */
   files: Record<string, string[]>;
 };
 
@@ -69,7 +69,7 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   };
 }
 
-/** Unchanged: line ends and a byte order mark stay. */
+/** Reads config.toml unchanged: line ends and a byte order mark stay. */
 async function readConfig(folder: string): Promise<string> {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await readFile(join(folder, CONFIG)));
@@ -88,7 +88,7 @@ async function readRecord(folder: string): Promise<InstallRecord | undefined> {
     const areCopied = Object.entries(files).every(([path, digests]) => isInFunctions(path) && areTexts(digests));
     if (areTexts([version, functionName]) && areTexts(migrations) && areCopied) return record;
   } catch {
-    // Said below.
+    // The error below says so.
   }
   throw new InstallError(
     `${RECORD} is damaged. It says what Keyframe has copied, so nothing was changed: restore it from your version control.`,
@@ -136,13 +136,13 @@ export async function refuseObstacles(folder: string, files: Iterable<string>): 
 export const copiedPaths = ({ record }: App): string[] => Object.keys(record?.files ?? {});
 
 /**
- * The names of the migrations that were copied by the last `add` that ended. None once a removal comes after them: `add` then copies them
- * again.
+ * The names of the migrations that were copied by the last `add` that ended. There are none once a removal comes after them, so that `add`
+ * copies them again.
  */
 export const migrationsBefore = ({ record, copies, removed }: App): string[] =>
   copies.size === 0 && removed.length > 0 ? [] : (record?.migrations ?? []);
 
-/** Those of these files that are there and are not what was copied. */
+/** The given files that differ from the copies `add` made. */
 export async function editedFiles({ folder, record, files }: App, paths: Iterable<string>): Promise<string[]> {
   const edited: string[] = [];
   for (const path of paths) {

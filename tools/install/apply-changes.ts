@@ -59,7 +59,7 @@ async function writeWhole(folder: string, path: string, text: string): Promise<v
   const unfinished = join(folder, UNFINISHED);
   // A file keeps its mode, and the backup has that of config.toml: there may be secrets in it.
   const former = await stat(join(folder, path === BACKUP ? CONFIG : path)).catch(() => undefined);
-  // A link with its name is removed, not followed.
+  // A link of this name is removed, not followed.
   await rm(unfinished, { force: true });
   await writeFile(unfinished, text, { flag: "wx", mode: former?.mode ?? 0o666 });
   if (former !== undefined) await chmod(unfinished, former.mode & 0o777);

@@ -4,10 +4,10 @@ import { sha256Hex } from "../digests.ts";
 import { InstallError, type Source } from "./source.ts";
 
 // config.toml is changed as text, because the libraries that write TOML lose comments or move the app's tables. The result is parsed and
-// compared: what is written in a form that these few patterns do not meet is refused.
+// compared, so a form that these few patterns do not match is refused.
 const BEGIN = "# keyframe: begin. Written by `add`; `remove` takes it out.";
 const END = "# keyframe: end";
-/** Editors move the marks a little: they are found all the same. */
+/** Editors move the marks a little. This finds them all the same. */
 const BLOCK = /(?:\r?\n|^)[ \t]*# keyframe: begin[^\n]*\n([\s\S]*?)\n[ \t]*# keyframe: end[ \t]*(\w*)[ \t\r]*(?:\n|$)/;
 /** The list of schemas in the table [api], which may follow a byte order mark. */
 const SCHEMAS = /^(\ufeff?[ \t]*\[api\][^\n]*\n(?:(?![ \t]*\[)[^\n]*\n)*?[ \t]*schemas[ \t]*=[ \t]*\[)([^\]]*)/m;
@@ -89,7 +89,7 @@ export function removeFromConfig(text: string, schemas: string[]): string {
 
 const assignment = (key: string, value: unknown) => `${key} = ${JSON.stringify(value).replaceAll('","', '", "')}`;
 
-/** Line ends of an app on Windows stay. */
+/** The line end of the text, so that those of an app on Windows stay. */
 const lineEnd = (text: string) => /\r?\n/.exec(text)?.[0] ?? "\n";
 
 /** The checksum of the text without spaces and line ends, which editors change. */

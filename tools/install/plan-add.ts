@@ -18,7 +18,7 @@ import type { Changes } from "./apply-changes.ts";
 import { addToConfig, parseConfig, removeFromConfig } from "./config-toml.ts";
 import { InstallError, readText, type Source } from "./source.ts";
 
-/** `mcp`: whether agents' function is copied; undefined: as before. */
+/** `mcp`: whether the function for agents is copied; undefined: as before. */
 type AddOptions = { functionName: string | undefined; mcp: boolean | undefined; force: boolean; now: Date };
 
 const MCP = "keyframe-mcp";
@@ -150,7 +150,7 @@ async function newMigrations({ migrations }: Source, app: App, now: Date): Promi
     .map(([name, text]) => [`${MIGRATIONS}/${versions.next().value}_keyframe_${name}.sql`, text]);
 }
 
-/** The copies before the first one that is left, when a migration of the app replaces them, as `supabase migration squash` writes it. */
+/** The copies before the first one left, if a migration of the app replaces them, as `supabase migration squash` does. */
 async function squashedNames({ folder, own, copies }: App, before: string[]): Promise<string[]> {
   const left = before.findIndex((name) => copies.has(name));
   const [firstLeft] = copies.values();

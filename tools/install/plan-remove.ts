@@ -50,7 +50,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
       `Nothing was changed, because ${CONFIG} still names ${left.join(", ")}, in a form that cannot be changed safely: remove these, then run the command again.`,
     );
   }
-  // Deno may have left them beside the deno.json of a function that it checked.
+  // Deno may have left lock files beside the deno.json of a function that it checked.
   const locks = copied
     .filter((path) => path.endsWith("/deno.json"))
     .map((path) => path.replace(/json$/, "lock"))
@@ -66,12 +66,12 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   };
 }
 
-/** For a removal that a database has refused: moves it after the app's newer migrations, with `sql` if given. */
+/** Moves a removal that a database has refused after the app's newer migrations, with `sql` if given. */
 async function planRepeatedRemove(app: App, sql: string | undefined, now: Date): Promise<Changes> {
   const { folder, copies, removed, own } = app;
   const last = removed.at(-1);
   if (copies.size > 0 || last === undefined) throw new InstallError(`Keyframe is not installed in ${folder}.`);
-  // An interruption may have left two.
+  // An interruption may have left two removals.
   const removals = removed.slice(removed.findLastIndex((file) => migrationName(file) !== REMOVAL) + 1);
   const target = own.length > 0 ? `${nextVersions(app, now).next().value}_${REMOVAL}.sql` : last;
   const obsolete = removals.filter((file) => file !== target).map((file) => `${MIGRATIONS}/${file}`);

@@ -1,8 +1,8 @@
--- Removes Keyframe from the database: every project, prediction, film's row and event, the jobs with their log, policies and Vault
--- entries. It refuses, and changes nothing, when something of the app would go too: a view, a function, a foreign key, a column of
--- a type of ours. A bucket of ours with files stays, because SQL may not delete files: empty and delete it in Studio.
+-- Removes Keyframe from the database: every project, prediction, film's row and event, the jobs with their log, policies and Vault entries.
+-- It refuses, and changes nothing, if something of the app would go too: a view, a function, a foreign key, a column of a type of ours. A
+-- bucket of ours with files stays, because SQL may not delete files: empty and delete it in Studio.
 -- The schemas keyframe and keyframe_worker stay, empty: while the Data API exposes a schema that does not exist, it answers every request of
--- the app with 503 (PGRST002). No longer exposed, they can go: drop schema keyframe, keyframe_worker.
+-- the app with 503 (PGRST002). Once they are no longer exposed, drop them: drop schema keyframe, keyframe_worker.
 
 do $$
 declare
@@ -11,12 +11,12 @@ declare
   lost text[];
   schema_name text;
   mark constant text := 'Left empty by the removal of Keyframe. Drop it when the Data API no longer exposes it.';
-  -- Also when some of its schemas are lost.
+  -- True even if some of Keyframe's schemas are lost.
   is_here constant boolean := exists (
     select from pg_catalog.pg_namespace n
     where n.nspname in ('keyframe', 'keyframe_worker', 'keyframe_private')
       and pg_catalog.obj_description(n.oid, 'pg_namespace') is distinct from mark);
-  -- By their whole names: the app may have jobs and secrets whose names begin like ours.
+  -- Whole names are compared: the app may have jobs and secrets whose names begin like ours.
   our_jobs constant text[] := '{keyframe-sweep,keyframe-delete-parts,keyframe-merge-costs,keyframe-prune,keyframe-remove-unused-uploads,keyframe-add-lost-work,keyframe-prune-rates,keyframe-prune-cron}';
   our_secrets constant text := '^keyframe_(functions_url|kick_secret|webhook_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$';
   job record;
@@ -39,7 +39,7 @@ begin
   drop policy if exists keyframe_files_update_nobody on storage.objects;
   drop policy if exists keyframe_files_delete_nobody on storage.objects;
 
-  -- The migrations may stand in the folder again behind this one, and refuse a database that has the buckets.
+  -- If the migrations stand in the folder again behind this one, they refuse a database that has the buckets.
   if is_here then
     begin
       perform set_config('storage.allow_delete_query', 'true', true);
@@ -57,7 +57,7 @@ begin
     select d.classid, d.objid, d.objsubid, coalesce(min(c.type || ' ' || c.identity), o.type || ' ' || o.identity) as name,
       coalesce(min(format('%s %s %s', d.refclassid, d.refobjid, d.refobjsubid)) filter (where c.type is not null),
         format('%s %s %s', d.classid, d.objid, d.objsubid)) as id,
-      -- A partition is a part of its table, and has data: it is named too.
+      -- A partition is a part of its table, but it has data, so it is named too.
       array_agg(format('%s %s %s', d.refclassid, d.refobjid, d.refobjsubid)) filter (where d.deptype = 'a' and o.type !~ 'table$')
         || case when d.objsubid > 0 then format('%s %s 0', d.classid, d.objid) end as part_of
     from pg_catalog.pg_depend d cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) o

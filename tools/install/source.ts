@@ -32,7 +32,7 @@ export const readText = async (...path: string[]): Promise<string> =>
  * cannot be read: what the app has there, or beside it, would be taken for free.
  */
 export async function listFiles(root: string, folder: string): Promise<string[]> {
-  // Not `recursive`: Yarn's Plug'n'Play, which serves packages from their archives, gives the first folder as the place of each file.
+  // `recursive` is not used: Yarn's Plug'n'Play, which serves packages from their archives, gives each file the first folder as its place.
   const entries = await readdir(join(root, folder), { withFileTypes: true }).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     if (/^(ENOENT|ENOTDIR)\b/.test(reason)) return [];
@@ -53,7 +53,7 @@ export const migrationName = (file: string): string | undefined => /^\d+_(.+)\.s
 
 export async function readSource(root: string): Promise<Source> {
   const { version } = JSON.parse(await readText(root, "package.json")) as { version: string };
-  // Our own file: tests hold its form.
+  // The cast is safe: this is our own file, and tests check its form.
   const config = parse(await readText(root, "supabase/config.toml")) as unknown as {
     api: { schemas: string[] };
     functions: FunctionTables;

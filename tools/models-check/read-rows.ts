@@ -38,7 +38,7 @@ async function onThrowAwayDatabase<T>(work: (sql: postgres.Sql) => Promise<T>): 
   }
 }
 
-/** A row as the Data API gives it: `step_defaults` has something in it for a default. */
+/** A row as the Data API gives it: a default has an entry in `step_defaults`. */
 const projectRow = modelRow
   .omit({ is_default: true })
   .extend({ step_defaults: z.unknown() })

@@ -25,7 +25,7 @@ type Ask = {
 export function asksOf(row: ModelRow): Ask[] {
   const { step, controls } = row;
   const most = Number(controls.referenceImages?.max ?? 0);
-  const least = step === "last-frame" ? Math.min(1, most) : 0; // its first frame
+  const least = step === "last-frame" ? Math.min(1, most) : 0; // the first frame
   const images = {
     firstFrame: step === "video" && controls.firstFrame !== undefined,
     lastFrame: false,
@@ -46,7 +46,7 @@ export function asksOf(row: ModelRow): Ask[] {
       }));
     }),
   );
-  // Beside a frame, the ratio may be left to it.
+  // With a first frame, a start may leave the ratio to it.
   const ratios = (images.firstFrame ? valuesOf(controls.aspectRatio) : []).map((value) => ({
     what: `aspectRatio ${value}, without a first frame`,
     values: { aspectRatio: value },

@@ -63,7 +63,7 @@ function checkOne(row: ModelRow, found: Found | undefined): Checked {
   return { row, origin: found.origin, findings: [...findings.values()] };
 }
 
-/** Why a run of this row would be paid and its file not found, by what its model publishes of its output; null: it would be found. */
+/** Why a run of this row would be paid for and its file not found, by the output that its model publishes. Null if it would be found. */
 function outputMistake({ output = null }: ModelRow, openapi: unknown): string | null {
   const files = readOutputFiles(openapi);
   if (files === null) return null; // nothing is published, or anything

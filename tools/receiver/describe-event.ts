@@ -57,5 +57,5 @@ const clock = (at: Date) => at.toISOString().slice(11);
 /** A user's text in one line, shortened. */
 const quote = (text: string) => printable(JSON.stringify([...text].slice(0, 60).join("")));
 
-/** Without control and format characters, which could move the cursor or reverse the line. */
+/** Replaces control and format characters, which could move the cursor or reverse the line. */
 const printable = (text: string) => text.replace(/[\p{Cc}\p{Cf}]/gu, "·");

@@ -5,7 +5,7 @@ import { pause } from "../../shared/platform/retry.ts";
 
 /** Three times the limit of an event. */
 const MAX_LENGTH = 64 * 1024;
-/** Bounds the memory. */
+/** These two limit the memory. */
 const REMEMBERED_IDS = 10_000;
 const KEPT_EVENTS = 1_000;
 
@@ -23,7 +23,7 @@ export type ReceivedEvent = {
 export type RefusedRequest = { receivedAt: Date; status: number; reason: string };
 
 export type ReceiverOptions = {
-  /** On 127.0.0.1; 0 for a free one. */
+  /** The port on 127.0.0.1; 0 for a free one. */
   port: number;
   /**
    * `whsec_…`: any one of them may match. Empty before the endpoint is registered: every request is then answered 401.

@@ -9,7 +9,7 @@ type Options = { browser: Browser; url: string; session: Session; path: string }
 
 const WIDTH = 640;
 const FRAME_MS = 250;
-/** Of one step. */
+/** The most frames of one step. */
 const MAX_FRAMES = 120;
 /** How long the finished film plays, and how long the last frame stays. */
 const PLAYED_FRAMES = 12;
@@ -47,7 +47,7 @@ export async function animate({ browser, url, session, path }: Options): Promise
   }
 }
 
-/** Takes one frame in its time. */
+/** Takes one frame, and waits until the next one is due. */
 async function shoot(page: Page, frames: Buffer[]): Promise<void> {
   const [frame] = await Promise.all([page.locator("[aria-label=Steps]").screenshot(), pause(FRAME_MS)]);
   frames.push(frame);

@@ -69,7 +69,7 @@ export async function makeDemoData(
   }
 }
 
-/** As an open dashboard does, which the site's demo cannot. The simulator's videos end on their last frames. */
+/** Stores end images as an open dashboard does, which the site's demo cannot. The simulator's videos end on their last frames. */
 async function storeEnds(keyframe: KeyframeClient, filmId: string): Promise<void> {
   for (const { takes } of (await keyframe.films.read(filmId)).shots) {
     const { video, "last-frame": last } = takes;
@@ -80,7 +80,7 @@ async function storeEnds(keyframe: KeyframeClient, filmId: string): Promise<void
   }
 }
 
-/** Runs take long enough to show their progress. */
+/** Makes runs take long enough to show their progress. */
 export async function slowDown(simulator: Stack["simulator"], runMs: number): Promise<void> {
   const body = JSON.stringify({ run_ms: runMs });
   const response = await fetch(`${simulator?.url}/control/delays`, { method: "POST", body });

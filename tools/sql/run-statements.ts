@@ -19,7 +19,7 @@ export async function runStatements(
   }));
 }
 
-/** A table for each statement that has columns; of those between them, the last one's command and count. */
+/** A table for each statement that has columns. Of the statements between them it gives the last one's command and count. */
 export const describeResults = (results: StatementResult[], width: number): string =>
   results
     .map(({ command, count, columns, rows }) =>
@@ -29,7 +29,7 @@ export const describeResults = (results: StatementResult[], width: number): stri
     )
     .join("\n\n");
 
-/** As a table or, if that is too wide, as a list of fields for each row. */
+/** Draws a table or, if that is too wide, a list of fields for each row. */
 function describeTable(columns: string[], rows: Record<string, unknown>[], width: number): string {
   const lines = [columns, ...rows.map((row) => columns.map((name) => describeValue(row[name])))];
   const widths = widthsOf(lines);
@@ -54,7 +54,7 @@ export function alignColumns(lines: string[][], between: string): string[] {
   return lines.map((line) => draw(line).trimEnd());
 }
 
-/** In one line. */
+/** The value in one line. */
 function describeValue(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (value instanceof Date) return value.toISOString();

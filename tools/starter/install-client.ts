@@ -27,7 +27,7 @@ export async function packClient(folder: string): Promise<string> {
         if (isFile) await Deno.copyFile(join(PROJECT_ROOT, part, name), join(copy, part, name));
       }
     }
-    await Deno.copyFile(join(PROJECT_ROOT, "package.json"), join(copy, "package.json")); // which says what modules are
+    await Deno.copyFile(join(PROJECT_ROOT, "package.json"), join(copy, "package.json")); // has the type of the modules
     await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(copy, "node_modules")); // React's types
     const PATH = `${join(PROJECT_ROOT, "node_modules/.bin")}:${Deno.env.get("PATH")}`;
     const place = { cwd: join(copy, "client"), env: { PATH } };
