@@ -18,7 +18,7 @@ const QUICK: typeof FULL = {
   ...{ warmUpEvents: 500, events: 1_000, eventsBeside: 500, inARow: 50 },
   ...{ manyOwners: 200, slowOwners: 60, ofOneOwner: 1_000 },
 };
-/** A version beside itself stayed within this, but for short times on a busy machine. */
+/** A version measured against itself stayed below this, except for brief spikes. */
 const MAX_RATIO = 1.1;
 
 /** A version to measure. `ends` are called when all is measured. */
