@@ -104,7 +104,7 @@ export function generationMethods({ settings, call, operate, operateOnce }: Api)
       const isRead = "status" in prediction;
       const wait = {
         name: prediction.step,
-        // A prediction as a film has it is not complete.
+        // A film's prediction is incomplete: its input has no elements.
         known: isRead && "elements" in prediction.input ? prediction : undefined,
         first: isRead ? pollHeaders.get(prediction) : undefined,
         poll: (look: PollOptions) => poll(prediction, look),

@@ -183,7 +183,7 @@ export type Estimate = {
   requestedModel: string | null;
   /** Null: no price is known. */
   estimateMicros: number | null;
-  /** Upper bound for the cost by the price list; what the provider measures is charged. Without a known price, the model's ceiling or null. */
+  /** Upper bound by the price list; what the provider measures is charged. Without a known price, the model's ceiling; null if it has none. */
   atMostMicros: number | null;
   currency: "USD";
   /** What is left of your budget, or for an app (OAuth client) of its own limit; null without one. */
@@ -276,9 +276,9 @@ export type Prediction = {
   /** The default model, if it was not available and `model` replaced it; otherwise null. */
   requestedModel: string | null;
   input: PredictionInput;
-  /** The owner has hidden it: lists leave it out. */
+  /** Whether the owner has hidden it: lists then leave it out. */
   hidden: boolean;
-  /** A frame that it used was deleted, or is no longer the one that its project shows. Or an element has changed. */
+  /** Whether a frame that it used was deleted or is no longer the one that its project shows, or an element has changed. */
   outdated: boolean;
   /** The elements that it was made with and that have changed since. */
   changedElements: { elementId: string; name: string; changed: ("name" | "text" | "imagePaths" | "deleted")[] }[];

@@ -58,7 +58,7 @@ function paintLandscape(prompt: string, { width, height }: Size, seed: number, b
   const [zenith = "", middle = "", horizon = "", sun = "", far = "", near = ""] = palette?.[1].split(" ") ?? [];
   if (background) {
     cover(ctx, background, [0, 0, width, height]);
-    // The image gets the light of its new prompt: a night made from a sunset looks like a night.
+    // The image gets the light of this prompt: a night made from a sunset looks like a night.
     for (const [blend, share] of [
       ["color", 0.6],
       ["soft-light", 0.7],

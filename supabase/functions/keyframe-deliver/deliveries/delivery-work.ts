@@ -14,8 +14,8 @@ export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 440, wo
 export const DATABASE_TIMEOUT_MS = 5_000;
 
 /**
- * How long after its claim a request may still start. The rest of the 30 s lease (lease_of in SQL) is for the request, which takes up to 15
- * s, and for recording its result.
+ * How long after its claim a request may still start. The rest of the 30 s lease (lease_of in SQL) is for the request (up to 15 s) and for
+ * recording its result.
  */
 const BEGIN_WITHIN_MS = 10_000;
 
