@@ -20,7 +20,7 @@ type Answer = Film | Project | Prediction | Element;
 /** What can change other reads: an answer, or a prediction of a film. */
 type Changed = Answer | ShotPrediction;
 
-/** The maximum of one read. */
+/** The most rows of one read. */
 const MAX_ROWS = 100;
 
 export const keyOf = ({ projectId, step, predictionId }: PredictionRef): string =>

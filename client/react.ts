@@ -28,7 +28,7 @@ import type {
 
 export type { Read } from "./shared-read.ts";
 
-/** `refetch` reads again at once, also after a failure; files get new URLs. */
+/** `refetch` reads again at once, even after a failure; files get new URLs. */
 export type HookResult<Data> = Read<Data> & { refetch: () => void };
 
 /** An id, or nothing while it is unknown: then the status is `idle`. */
@@ -36,7 +36,7 @@ type MaybeId = string | null | undefined;
 
 export type HookOptions<Data> = {
   /**
-   * Data that a server has read for this page: shown at once, also in the server-rendered page, until the browser has read it. It must have
+   * Data that a server has read for this page: shown at once, even in the server-rendered page, until the browser has read it. It must have
    * the same id and query as the hook.
    */
   initialData?: Data | undefined;

@@ -34,7 +34,7 @@ type SessionOptions = {
 type KeyOptions = {
   /**
    * The user's key (kf_…). It is taken by this API and by `keyframe-mcp`; Supabase's Data API, Storage and Realtime take sessions only.
-   * Never in a page or an app.
+   * Never use it in a page or an app.
    */
   userKey: string;
   apikey?: string;
@@ -45,7 +45,7 @@ type KeyOptions = {
 
 /** For a server that acts for one user, with that user's rights, limits and rows, and nothing more. */
 type ServerOptions = {
-  /** The project's secret key (sb_secret_…). Never in a browser or an app. */
+  /** The project's secret key (sb_secret_…). Never use it in a browser or an app. */
   secretKey: string;
   /** The user's id in Supabase Auth. */
   userId: string;

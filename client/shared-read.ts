@@ -36,7 +36,7 @@ class SharedRead<Data> {
 
   /** `before`: data that was read elsewhere. Its files keep their URLs. */
   subscribe(listener: () => void, before: unknown): () => void {
-    if (before !== undefined) keepUrls(JSON.parse(JSON.stringify(before)), this.#outputs); // a copy: it is changed
+    if (before !== undefined) keepUrls(JSON.parse(JSON.stringify(before)), this.#outputs); // a copy, because it is changed
     if (this.#listeners.size === 0) globalThis.document?.addEventListener("visibilitychange", this.#settle);
     this.#listeners.add(listener);
     // Delayed, because in one commit the last component can unmount and another one mount, as under StrictMode.

@@ -7,7 +7,7 @@
 export async function runChild<Settings>(
   start: (settings: Settings) => Promise<() => Promise<unknown>>,
 ): Promise<void> {
-  const settings = JSON.parse(Deno.env.get("SETTINGS") ?? "") as Settings; // of the same checkout
+  const settings = JSON.parse(Deno.env.get("SETTINGS") ?? "") as Settings; // written by the same checkout
   const stop = await start(settings);
   for (const signal of ["SIGTERM", "SIGINT"] as const)
     Deno.addSignalListener(signal, () => void stop().finally(() => Deno.exit(0)));

@@ -1,7 +1,7 @@
 -- Moves an owner from another cell into this one (docs/scale.md). Both cells run the same version. Replace what is in <angle brackets>.
 --
 -- 1. Stop. Set moving, and in the old cell insert into keyframe_private.moved_owners (owner_id) values ('<owner_id>');. It waits for
---    started changes and credits. From then on the old cell refuses all others with 409 user_moved, also payments, refunds and disputes.
+--    started changes and credits. From then on the old cell refuses all others with 409 user_moved, even payments, refunds and disputes.
 -- 2. Wait until none of the owner's predictions lacks completed_at, no row of provider_submits lacks ended_at, no delivery to an enabled
 --    endpoint is pending, and cost_changes has no row.
 -- 3. Rows. Run this file in the new cell. It moves everything or nothing, and nothing before step 2 has ended.
@@ -9,7 +9,7 @@
 --    projects what has user_metadata ->> 'ownerId' = '<owner_id>' in storage.objects. Compare outputs with predictions.output_sha256.
 -- 5. Switch. Set the cell, then moving to false, and ban the account in the old cell. The user signs in again and enrols second factors
 --    (MFA) again. Ids, paths, signing secrets and links stay the same; signed URLs of the old cell expire within an hour.
--- 6. Payments. Send each credit to the user's cell, also those that the old cell refused, with their keys. Compare the payment provider's
+-- 6. Payments. Send each credit to the user's cell, even those that the old cell refused, with their keys. Compare the payment provider's
 --    list since step 1 with select key, micros from keyframe_private.credits where owner_id = '<owner_id>'; in the new cell, and add what
 --    is missing.
 -- 7. Clean up after some days: delete the user (docs/administer.md) in the old cell.

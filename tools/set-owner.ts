@@ -7,7 +7,7 @@ const HELP = `npm run set-owner -- NAME   writes the GitHub account that owns th
   Again: replaces <owner>, and the name before, which it reads from "repository" in package.json.`;
 
 /**
- * The forms of the repository in addresses, also of the site, and in commands of npm and shadcn, which are quoted: an unquoted `<` would
+ * The forms of the repository in addresses, even of the site, and in commands of npm and shadcn, which are quoted: an unquoted `<` would
  * read a file in a shell.
  */
 const named = (owner: string) =>

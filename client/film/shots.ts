@@ -3,7 +3,7 @@ import type { FilmWithShots, Output } from "../types.ts";
 /**
  * - `video_missing`: a shot has no video yet, and the message names each; or the film has no shots.
  * - `download_failed`: a video did not arrive. Try again.
- * - `cannot_join`: this browser cannot read or encode the shots. A zip of them is the other way.
+ * - `cannot_join`: this browser cannot read or encode the shots. Make a zip of them instead.
  * - `too_large`: larger than memory. Pass a file.
  * - `cannot_read`: there is no decoder for this video.
  */

@@ -167,7 +167,7 @@ async function recordStart(recorder: postgres.Sql, job: CronJob): Promise<string
 
 type Result = postgres.RowList<postgres.Row[]>;
 
-/** The row count or the command's tag, of the last statement. */
+/** The row count or the command's tag of the last statement. */
 function describe(results: Result | Result[]): string {
   // postgres.js returns a list of results for several statements, and the result (a list of rows) for one.
   const last = (Array.isArray(results[0]) ? results.at(-1) : results) as Result;

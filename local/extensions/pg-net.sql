@@ -30,7 +30,7 @@ language sql volatile set search_path = '' as $$
   select pg_catalog.pg_notify('pg_net', '')
 $$;
 
--- The extension's worker finishes its batch, restarts and reads the queue: for a caller the same as a wake.
+-- The extension's worker finishes its batch, restarts and reads the queue. For a caller this equals a wake.
 create or replace function net.worker_restart() returns boolean
 language sql volatile set search_path = '' as $$
   select net.wake();

@@ -87,7 +87,7 @@ grant all on schema public, extensions to postgres;
 grant usage on schema auth, storage to postgres;
 
 -- As hosted, the API roles have all rights on what postgres creates in public, until a migration revokes them. Without these
--- defaults a missing revoke would pass every local test. Only at the first start, because a migration may change the defaults.
+-- defaults a missing revoke would pass every local test. They are set only at the first start: a migration may change them.
 do $$
 begin
   if to_regnamespace('supabase_migrations') is null then

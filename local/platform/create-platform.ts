@@ -40,7 +40,7 @@ export async function createPlatform(options: PlatformOptions) {
   const tokens = await createSessionTokens({ key: signingKey, issuer: `${publicUrl}/auth/v1`, liteSecret });
   const secret = new TextEncoder().encode(liteSecret);
   const callFunction = createFunctionsRoute(options.functions, publicUrl);
-  /** Newest first. */
+  /** The emails, newest first. */
   let mails: Mail[] = [];
   const sendMail = (mail: Omit<Mail, "at">) => {
     mails = [{ ...mail, at: new Date() }, ...mails].slice(0, MAILS_KEPT);
@@ -81,7 +81,7 @@ export async function createPlatform(options: PlatformOptions) {
     if (/^\/mail(\/|$)/.test(path)) return await callMail(request, url, mails);
     const service = path.startsWith("/.well-known/oauth-authorization-server")
       ? "auth"
-      : (/^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1] as Service | undefined); // as in the expression
+      : (/^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1] as Service | undefined); // the expression has no others
     if (service) return allowAnyOrigin(await guard(service, () => callService(service, request, url)));
     return Response.json({ message: "no Route matched with those values" }, { status: 404 });
   }

@@ -42,7 +42,7 @@ async function writeUpload(path: string, body: Upload): Promise<{ size: number; 
         throw new Error("larger than the bucket allows");
       }
       hash.update(chunk);
-      // Synchronous: 30 kB take microseconds, and awaiting each write made uploads from another Deno process twenty times
+      // The write is synchronous: 30 kB take microseconds, and awaiting each write made uploads from another Deno process twenty times
       // slower.
       for (let rest = chunk; rest.byteLength > 0; ) rest = rest.subarray(file.writeSync(rest));
     }

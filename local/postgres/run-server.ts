@@ -19,7 +19,7 @@ export async function runServer(options: {
   const { binaries, dataDir, port, user, onLog } = options;
   const how = { ...user, ...plainEnvironment, cwd: "/", stdout: "null", stderr: "piped" } as const;
   const args = ["-D", dataDir, ...serverSettings(port, options.durable, options.settings)];
-  // INT: a fast shutdown.
+  // INT is a fast shutdown.
   const process = spawnWithParent(programOf(binaries, "postgres"), { ...how, args }, "INT");
   const output: string[] = [];
   const ready = Promise.withResolvers<boolean>();

@@ -45,7 +45,7 @@ type OpenBody = {
  * A reader for bodies of unknown or untrusted senders. Its memory depends on what has arrived, never on what was announced. When
  * all open bodies together buffer too much, it refuses the one that has stalled the longest. A body that arrives at once, as kicks and
  * nearly all callbacks do, takes one read and is always read. A slow body, one that takes more reads, needs one of `maxSlow` permits.
- * Hono's bodyLimit bounds the size of one body only, neither its time nor the memory of all bodies, and `generate` and `deliver` load no Hono.
+ * Hono's bodyLimit limits only the size of one body, not its time or the memory of all bodies, and `generate` and `deliver` load no Hono.
  */
 export function createBodyReader({
   maxTotalBytes,

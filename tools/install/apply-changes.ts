@@ -71,7 +71,7 @@ async function writeWhole(folder: string, path: string, text: string): Promise<v
 async function removeFile(folder: string, path: string): Promise<void> {
   await rm(join(folder, path), { force: true });
   for (let at = dirname(path); at.startsWith("supabase/functions"); at = dirname(at)) {
-    // Fails for a folder with something in it, and for a link, which stays.
+    // rmdir fails for a folder with something in it, and for a link. Both stay.
     const isRemoved = await rmdir(join(folder, at)).then(
       () => true,
       () => false,

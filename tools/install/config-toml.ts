@@ -19,7 +19,7 @@ type Config = {
   storage?: { buckets?: Record<string, unknown> };
 };
 
-/** Throws an InstallError when it is not valid TOML, or has another value where a table or a list of names is read. */
+/** Throws an InstallError when the text is not valid TOML, or has another value where a table or a list of names is read. */
 export function parseConfig(text: string): Config {
   let config: Record<string, unknown>;
   try {
@@ -122,7 +122,7 @@ function subtract({ functions, api, ...rest }: Config, ours: Config, schemas: st
 const isEqual = (text: string, wanted: Config): boolean =>
   holds(() => isDeepStrictEqual(parseConfig(text), structuredClone(wanted)));
 
-/** False also if the check throws, for example because the text is not TOML. */
+/** Returns false even if the check throws, for example because the text is not TOML. */
 function holds(check: () => boolean): boolean {
   try {
     return check();

@@ -87,7 +87,7 @@ begin
   where (d.classid, d.objid, d.objsubid) = (o.classid, o.objid, o.objsubid);
   select array_agg(distinct o.name order by o.name) into lost from pg_temp.keyframe_objects o
   where o.name <> all (allowed)
-    -- An index of a dropped column goes unnamed with it.
+    -- An index of a dropped column goes with it, unnamed.
     and not exists (select from pg_temp.keyframe_objects whole where whole.id = any (o.part_of));
   drop table pg_temp.keyframe_objects;
   if lost is not null then

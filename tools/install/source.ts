@@ -29,7 +29,7 @@ export const readText = async (...path: string[]): Promise<string> =>
 
 /**
  * The files and links below a folder, in order; none when it does not exist. Paths are relative to `root`. Throws when any folder below
- * cannot be read: what the app has there, or beside it, would be taken for free.
+ * cannot be read: what the app has there, or beside it, would be mistaken for free.
  */
 export async function listFiles(root: string, folder: string): Promise<string[]> {
   // `recursive` is not used: Yarn's Plug'n'Play, which serves packages from their archives, gives each file the first folder as its place.

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Session } from "@supabase/supabase-js";
 import type { Browser, Page } from "playwright-core";
 
-/** A page; `show` selects the part whose end is scrolled to. `size`: of the window. */
+/** A page; `show` selects the part whose end is scrolled to. `size` is that of the window. */
 type Shot = { name: string; path: string; show?: string; size?: { width: number; height: number } };
 
 type Options = { browser: Browser; url: string; session: Session; shots: Shot[]; folder: string };

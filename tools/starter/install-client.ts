@@ -18,7 +18,7 @@ export async function installClient(app: string): Promise<void> {
 
 /** Packs client/ as npm publishes it. Returns the tarball's path, which is in the folder. */
 export async function packClient(folder: string): Promise<string> {
-  // A separate copy, because its build replaces dist/ while another one may be packing.
+  // The package is built in a copy: the build replaces dist/, while another one may be packing.
   const copy = await Deno.makeTempDir({ prefix: "keyframe-client-" });
   try {
     for (const part of ["client", "client/film", "shared/http", "shared/media"]) {

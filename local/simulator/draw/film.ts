@@ -44,7 +44,7 @@ export async function drawFilm(
     // A canceled film is finalized too: the encoder must not be deleted while it is at work.
     encoder.finalize();
     signal.throwIfAborted();
-    // Copied, because the file system frees its own array.
+    // The bytes are copied, because the file system frees its own array.
     const made = new Uint8Array(encoder.FS.readFile(file));
     return plan.sound ? await addSilence(made) : made;
   } finally {

@@ -47,7 +47,7 @@ export async function readCall(
     body,
     idempotency: await idempotencyOf(operation, request, url.pathname, body),
     headers: request.headers,
-    // A getter, because the runtime creates the signal, and an error to abort it with, only when it is read.
+    // A getter is used, because the runtime creates the signal, and an error to abort it with, only when it is read.
     get signal() {
       return request.signal;
     },

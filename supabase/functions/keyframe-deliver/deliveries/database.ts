@@ -6,7 +6,6 @@ export type ExchangeArguments = {
   results: AttemptResult[];
   /** Leased work that is not sent. */
   returned: number[];
-  /** This worker. */
   worker_id: string;
   max_rows: number;
   /** Limits the total size of the bodies. At least one delivery is leased. */
@@ -23,7 +22,7 @@ export type ExchangeArguments = {
 const leasedEndpoint = z.object({
   endpoint_id: z.string(),
   url: z.string(),
-  /** How many requests it may have open. */
+  /** How many requests the endpoint may have open. */
   max_open: z.int(),
   /** The signing secrets, newest first. */
   secrets: z.array(z.string()),

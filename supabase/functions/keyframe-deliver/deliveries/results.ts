@@ -51,7 +51,7 @@ export function createResults(now: () => number, log: Log) {
     /** Whether the next call must carry a single result. */
     goesAlone: () => ready().some(({ isAlone }) => isAlone || isOneByOne),
 
-    /** The results for the next call. Without an answer they are sent again. */
+    /** The results for the next call. If it gets no answer, they are sent again. */
     nextBatch(): Batch {
       const all = ready();
       const alone = all.find(({ isAlone }) => isAlone) ?? (isOneByOne ? all[0] : undefined);

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-// Only the client, because the unused rest is three fifths of undici (docs/decisions/0017).
+// Only the client is imported: the rest, three fifths of undici, is unused (docs/decisions/0017).
 import Client from "undici/lib/dispatcher/client.js";
 import { ConnectionStream, MAX_HEAD_BYTES } from "./connection-stream.ts";
 import { type DialSettings, dial, type Peer } from "./dial.ts";

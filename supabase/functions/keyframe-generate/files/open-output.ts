@@ -23,7 +23,7 @@ export type OutputSource = {
 
 /**
  * Streams the bytes of an output, at most `maxBytes`. Redirects are not followed, because they could leave the allowed hosts.
- * Throws OutputError, also when the body ends early. Leaving the loop ends the transfer.
+ * Throws OutputError, even when the body ends early. Leaving the loop ends the transfer.
  */
 export async function* readOutput(url: string, source: OutputSource, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { isAllowed, fetch, maxBytes = MAX_OUTPUT_BYTES, idleMs = IDLE_MS } = source;

@@ -3,7 +3,7 @@ import { type Storage, StorageError, type StoredFile } from "../files/storage.ts
 import type { Deps } from "./database.ts";
 import { identify, type RemoveTask } from "./task.ts";
 
-/** Removes files from Storage. Those that are refused are tried again, with growing pauses, until they are removed. Throws DatabaseError. */
+/** Removes files from Storage. Refused files are tried again, with growing pauses, until they are removed. Throws DatabaseError. */
 export async function removeFiles(
   task: RemoveTask,
   { database, storage, log }: Deps,
