@@ -27,6 +27,8 @@ export type Prediction = {
   readonly answerLost: boolean;
   /** A cancel was requested, before or after its end. */
   cancelAsked: boolean;
+  /** A callback of it was answered 2xx. */
+  callbackAccepted: boolean;
   /** By the simulated clock; expiry counts from here. */
   endedAt: number | null;
   /** What the run used, for its bill. */
