@@ -42,7 +42,9 @@ export class CallbackSender {
     const delivery = (said: Prediction, secret: string) => {
       const body = JSON.stringify(predictionJson(said, baseUrl()));
       const message = { id: `msg_${randomId()}`, url, body, secret };
-      return () => this.#deliver(message, delayMs);
+      return () => this.#deliver(message, delayMs, () => {
+        said.callbackAccepted = true; // of a forged one only the copy
+      });
     };
     const genuine = delivery(prediction, webhookSecret);
     const sendings = faults.has("callback_doubled") ? [genuine, genuine] : [genuine];
@@ -60,16 +62,17 @@ export class CallbackSender {
     this.#stopped.abort(new Error("the simulator stops"));
   }
 
-  async #deliver(message: Message, delayMs: number): Promise<void> {
+  async #deliver(message: Message, delayMs: number, onAccepted: () => void): Promise<void> {
     await this.#clock.wait(delayMs, this.#stopped.signal).catch(() => undefined);
-    if (!(await this.#attempt(message))) void this.#retry(message).catch(() => undefined);
+    if (await this.#attempt(message)) onAccepted();
+    else void this.#retry(message, onAccepted).catch(() => undefined);
   }
 
-  async #retry(message: Message): Promise<void> {
+  async #retry(message: Message, onAccepted: () => void): Promise<void> {
     for (const wait of this.#settings.callbackRetryMs) {
       await this.#clock.wait(wait, this.#stopped.signal);
       this.counts.retried += 1;
-      if (await this.#attempt(message)) return;
+      if (await this.#attempt(message)) return onAccepted();
     }
     this.counts.given_up += 1;
   }

@@ -35,9 +35,15 @@ export function controlOf(simulator: Simulator) {
     giveFile: (name: string, bytes: Uint8Array) => void simulator.givenFiles.set(name, bytes),
     /** Every prediction, the newest first, with what the API does not show. */
     made: () =>
-      simulator.list().map(({ id, status, input, webhook, answerLost, cancelAsked }) => {
-        return { id, status, input, webhook, answer_lost: answerLost, cancel_asked: cancelAsked };
-      }),
+      simulator.list().map(({ id, status, input, webhook, answerLost, cancelAsked, callbackAccepted }) => ({
+        id,
+        status,
+        input,
+        webhook,
+        answer_lost: answerLost,
+        cancel_asked: cancelAsked,
+        callback_accepted: callbackAccepted,
+      })),
     /** The bill of each ended run, the oldest first, and the prediction that it was for, by the address of its callbacks. */
     account: () =>
       simulator

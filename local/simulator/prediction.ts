@@ -27,6 +27,8 @@ export type Prediction = {
   readonly answerLost: boolean;
   /** Whether a cancel was requested, before or after the run's end. */
   cancelAsked: boolean;
+  /** Whether one of its callbacks was answered 2xx. */
+  callbackAccepted: boolean;
   /** The end by the simulated clock; expiry counts from here. */
   endedAt: number | null;
   /** What the run used, for its bill. */

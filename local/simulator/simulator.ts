@@ -124,6 +124,7 @@ function newPrediction(
     webhookEvents: webhook_events_filter ?? null,
     answerLost: faults.answer === "lost_answer",
     cancelAsked: false,
+    callbackAccepted: false,
     endedAt: null,
     quantities: { run: 1, image: 0, second: 0, input_megapixel: 0, output_megapixel: 0 },
     micros: null,

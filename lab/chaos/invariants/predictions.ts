@@ -1,10 +1,11 @@
 import type { Invariant } from "./ledger-tables.ts";
 
 /**
- * Whether nothing proves whose a provider run is: it has no file and no callback, and two users submitted its prompt.
+ * Whether nothing proves whose a provider run is: it has no file, no callback of it was accepted (a fault, or the database was locked at
+ * each repetition), and two starts have its prompt.
  */
 const UNPROVABLE = `
-  not r.has_file and strpos(r.prompt, '[[fault:callback_lost]]') > 0
+  not r.has_file and not r.callback_accepted
   and (select count(*) from chaos.starts s where s.prompt = r.prompt) > 1`;
 
 /** The order of statuses. Null for one that no answer may have. */

@@ -6,6 +6,9 @@
 -- 3. Leased (lease_work) by a worker, with a token.
 -- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
+-- A subject may have two rows of a kind: nothing that only inserts can prevent it, and a unique key would make inserts wait for each other.
+-- Every kind checks the state again, so the second row finds nothing to do.
+--
 -- generate proves by the token that it holds a lease, because a worker may lease a row again while its work under the expired lease is
 -- still going on. deliver proves it by worker_id (is_leased), because a worker never sends a delivery twice at once. What happened outside
 -- counts even if the lease was lost: that a delivery succeeded, and what the provider says of a run.
@@ -17,7 +20,7 @@ create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
 
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
-comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
+comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted. Failed work is scheduled again; a failed submit is replaced by a new one.';
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
@@ -49,13 +52,13 @@ comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is 
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired, which lengthen its wait; failed requests are counted in webhook_deliveries.';
--- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases, then two find
--- work of generate and failing work; the last two tell health since when the oldest work of a kind or of an endpoint has been due.
+-- A claim walks from resource to resource and lane to lane, one probe each.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
+-- For health: since when the oldest work of a kind, or of an endpoint, has been due.
 create index work_ready_kind_idx on keyframe_private.work (kind, due_at) where queue <> 'deliver' and state = 'ready';
 create index work_ready_lane_idx on keyframe_private.work (lane, due_at) where queue = 'deliver' and state = 'ready';
 
@@ -97,6 +100,7 @@ begin
   return leased;
 end $$;
 
+-- Ends a lease, and saves what the caller has changed in `leased`: a submit becomes a poll of its run.
 create function keyframe_private.reschedule(leased keyframe_private.work, due timestamptz, failures integer, error text)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -106,7 +110,7 @@ begin
   where w.id = leased.id;
 end $$;
 
--- The same for many rows, which keep their failures. Those that are due are ready at once.
+-- Ends the leases of many rows, which keep their failures. Those that are due are ready at once.
 create function keyframe_private.reschedule_all(work_ids bigint[], due timestamptz[], at timestamptz)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin

@@ -22,15 +22,15 @@ begin
   return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
 end $$;
 
--- A resource may lease another row while it has fewer rows leased than this limit:
+-- A resource may lease another row while the worker has fewer of its rows leased than this limit. All counts are those of one worker.
 --
 --   limit = max(min(4/5 part − leased in part, 9/10 capacity − leased), min(4, free / 6))
 --
--- part is the whole capacity. Deliveries to endpoints that are new or slow are unproven: their part is half, so that they leave the rest to
--- others. Each row that is leased lowers the limit, so a resource that is alone ends at two fifths. A fifth of a part and a tenth of the
--- capacity stay free for resources that come later; when nearly everything is leased, each still gets up to 4. The same limit holds for an
--- owner; for deliver an owner's rows count twice, because an owner can have twenty endpoints at one host. For deliver, with a capacity of 440
--- (test/db/work/shares.test.ts has the same table):
+-- free is the lesser of what is free of the capacity and of the part. part is the whole capacity. Deliveries to endpoints that are new or
+-- slow are unproven: their part is half, so that they leave the rest to others. Each row that is leased lowers the limit, so a resource that
+-- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later; when nearly everything
+-- is leased, each still gets up to 4. The same limit holds for an owner; for deliver an owner's rows count twice, because an owner can have
+-- twenty endpoints at one host. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   limit of a resource                  it ends at
 --   nothing                            352 − its own rows                   176
@@ -49,9 +49,10 @@ begin
     least(4, least(capacity - leased, part - leased_in_part) / 6.0));
 end $$;
 
--- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
--- expired in a row, because its run is paid for. A delivery is never abandoned for it, because whole workers are restarted or frozen. From
--- its second expired lease on it waits for a growing, random time: one that ends its worker is parted from those that were leased with it.
+-- Makes due work ready, and work whose lease has expired. An expired lease counts as a failure. A submit counts every failure; other work of
+-- generate only leases that expired in a row, because its run is paid for. A delivery is never abandoned for it, because whole workers are
+-- restarted or frozen. From its second expired lease on it waits for a growing, random time: one that ends its worker is parted from those
+-- that were leased with it.
 create function keyframe_private.make_ready(queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -138,9 +139,9 @@ end $$;
 create type keyframe_private.claimable_lane as (resource text, lane uuid, max_rows integer, leased_of_resource bigint, leased_of_owner bigint);
 
 -- The lanes of one resource after the other, without those at a limit. Only the cursor's resource begins after the cursor's lane; any other
--- begins at a random lane. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there are
--- more lanes than a claim may visit. max_to_lease: the most that these resources can lease now. Each leased row counts against the limit and
--- lowers it by one, so this is half of what is left, or the few rows of a worker that is nearly full.
+-- begins at a random lane. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there
+-- are more lanes than a claim may visit. max_to_lease: the most that these resources can lease now. A leased row adds one to the count and
+-- takes one from the limit, so they meet halfway; a worker that is nearly full still leases a few rows.
 create function keyframe_private.find_lanes(
   queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, counts keyframe_private.leased_counts,
   from_cursor keyframe_private.claim_cursor, out lanes keyframe_private.claimable_lane[], out max_to_lease integer,
@@ -196,8 +197,9 @@ begin
   is_cut := probes >= max_probes;
 end $$;
 
--- Locks ready rows of these lanes, an equal part of each even if another has less. In each round every lane has a turn with its next row.
--- A row is chosen if it is within the limits with all rows before it leased. last_lane: the chosen lane whose turn is last.
+-- Locks ready rows of these lanes, as many of each; what one lane lacks is not given to another. In each round every lane has a turn with
+-- its next row. A row is chosen if the limits still allow it after all rows before it have been leased. last_lane: the chosen lane whose
+-- turn is last.
 create function keyframe_private.choose_rows(
   queue keyframe_private.work_queue, lanes keyframe_private.claimable_lane[], max_to_lease integer, max_rows integer,
   counts keyframe_private.leased_counts, out ids bigint[], out last_lane uuid)

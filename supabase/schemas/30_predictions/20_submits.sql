@@ -1,5 +1,5 @@
--- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
--- end a submit, search for its run, or add the next submit.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. Below:
+-- adding a submit, ending it, attaching and canceling its run, and the next submit. 22_lost_answers.sql searches for a run.
 --
 --   state         columns                                what moves it
 --   unsent        is_unsent: submitted_at is null        begin_submit → unanswered; abandon_submits → ended (no_run)
@@ -99,8 +99,8 @@ create index provider_submits_client_id_idx on keyframe_private.provider_submits
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 
--- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
--- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
+-- Adds the next submit of predictions of one owner and client and, for admitted ones, the work that sends it. Together they must fit the
+-- budgets and the balance. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
 -- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submits(
   predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
@@ -219,9 +219,9 @@ begin
   return null;
 end $$;
 
--- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit
--- that was released in this transaction (ended_at = now()) reuses its reservation if it costs no more; what was released earlier another
--- start may hold.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit that was released in this
+-- transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be held
+-- by another start.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare

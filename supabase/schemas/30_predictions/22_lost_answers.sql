@@ -22,10 +22,10 @@ begin
   perform keyframe_private.add_work('ask', 'search', submit.prediction_id, submit.owner_id, 'search', add_search.due_at, submit.id);
 end $$;
 
--- Called when the worker that sent a submit reports that no answer came. If its lease had expired, another worker may
--- have searched while this request was still open. So it is searched for again, even if that search has ended the submit. A submit of the same
--- attempt that was never sent stays as it is. The caller has locked the prediction. Locking the submits waits for a search or a callback that
--- is being recorded, so that the next statement sees its result.
+-- Called when the worker that sent a submit reports that no answer came. After a lost lease another worker may have searched before this
+-- request created its run. So the run is searched for once more, even if that search ended the submit. A submit of the same attempt that was
+-- never sent stays as it is. The caller has locked the prediction. Locking the submits waits for a search or a callback that is being
+-- recorded, so that the next statement sees its result.
 create function keyframe_private.search_again(prediction uuid, unanswered_attempt integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare

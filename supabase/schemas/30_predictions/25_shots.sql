@@ -295,7 +295,9 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_ratio(coalesce(path, frame), waiting.input ->> 'aspectRatio');
-  perform keyframe_private.keep_reference(path, waiting.owner_id) where path is not null;
+  if path is not null then
+    perform keyframe_private.keep_reference(path, waiting.owner_id);
+  end if;
   insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
   values (waiting.id, 'first_frame', path, frame::uuid);
   update keyframe.predictions p set input = complete, waits_for = null, updated_at = now() where p.id = waiting.id;
@@ -325,7 +327,7 @@ begin
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
   elsif video.id is null or video.status in ('failed', 'canceled') then
-    -- Another take of the same time may exist or be in progress. An older one is the one to replace.
+    -- Waits for another take that is running or was started with it. An older take is what the failed one should have replaced.
     select o.id into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
     where p.id = video.project_id and p.owner_id = waiting.owner_id
       and (o.completed_at is null or o.created_at > video.created_at - interval '1 minute');

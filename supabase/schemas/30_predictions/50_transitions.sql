@@ -7,8 +7,8 @@
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
 -- created no run, or had no answer. Without the lease all fields of `leased` are null: then statements with its id match no row.
 
--- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
--- hour, so a run that ends late still gets 50 minutes for copying.
+-- queued → starting → processing → storing, as the provider run does; several moves at once if needed (the enum has this order). The
+-- provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.follow_run(
   prediction uuid, next_status keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -33,9 +33,9 @@ begin
   return found;
 end $$;
 
--- starting, processing → queued; also queued, if the create's answer already said failed: the provider run failed for a temporary cause,
--- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
--- provider runs, each of which may cost money.
+-- starting, processing → queued (or still queued, when the answer to the create reports a failed run): the provider run failed for a
+-- temporary cause, so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has
+-- had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -123,7 +123,9 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
+  if unanswered_attempt is not null then
+    perform keyframe_private.search_again(subject, unanswered_attempt);
+  end if;
   if not keyframe_private.is_current(leased) then
     perform keyframe_private.reschedule_or_finish(leased);
     return 'too_late';
@@ -170,8 +172,8 @@ begin
   );
 end $$;
 
--- The file to store among those that a run returned: the first at `named`, the column `output` of the model, if one there can be of the
--- step's kind. Otherwise the first file that is, if only one field has such files: a paid run is stored even if its model's row is wrong.
+-- The file to store among those that a run returned: the first at `named` (the column `output` of the model) that can be of the step's
+-- kind. Without one: the first file of that kind, if all of them are in one field. So a paid run is stored even if its model's row is wrong.
 --
 --   step         named  files                          result
 --   video        null   clip: a.mp4, poster: b.png     a.mp4
@@ -335,7 +337,9 @@ begin
     return 'unknown';
   elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+    if run_outcome is not null then
+      perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics);
+    end if;
     return 'replaced';
   elsif submit.id is null then
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
@@ -349,7 +353,9 @@ begin
 
   -- Record the state in the ledger.
   perform keyframe_private.end_without_run(prediction, attempt_without_run);
-  perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+  if run_outcome is not null then
+    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics);
+  end if;
 
   -- Move the prediction, if it follows this run or no run.
   if has_ended or row_now.provider_prediction_id <> run.id then

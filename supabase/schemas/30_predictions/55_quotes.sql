@@ -16,7 +16,7 @@ create table keyframe_private.quotes (
   requested_model text,
   requested_count integer,
   digest text not null,
-  most_micros bigint not null,
+  most_charge_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
   constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
@@ -26,7 +26,7 @@ comment on column keyframe_private.quotes.film_id is 'The film whose shots it is
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
 comment on column keyframe_private.quotes.requested_input is 'The input of the request. The start sends it again, with requested_model and requested_count.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
-comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
+comment on column keyframe_private.quotes.most_charge_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started or, once it was, until when a repetition finds its prediction.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
@@ -56,7 +56,7 @@ begin
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
   perform keyframe_private.require_budget(priced[1].owner_id, cost, now(), client, is_start => false);
   insert into keyframe_private.quotes (
-    owner_id, client_id, film_id, project_ids, with_outdated, step, requested_input, requested_model, requested_count, digest, most_micros)
+    owner_id, client_id, film_id, project_ids, with_outdated, step, requested_input, requested_model, requested_count, digest, most_charge_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
     add_quote.with_outdated, priced[1].step, add_quote.requested_input, add_quote.requested_model, add_quote.requested_count,
     keyframe_private.digest_of(priced), cost.most_charge_micros)
@@ -75,7 +75,7 @@ declare
     from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t)));
 begin
   perform keyframe_private.raise_if(
-    keyframe_private.digest_of(priced) is distinct from quote.digest or (reserved <= quote.most_micros) is not true, 'precondition_failed',
+    keyframe_private.digest_of(priced) is distinct from quote.digest or (reserved <= quote.most_charge_micros) is not true, 'precondition_failed',
     'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
 end $$;
 
@@ -97,8 +97,8 @@ begin
     and q.expires_at > now();
   perform keyframe_private.raise_if(not found, 'not_found',
     'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that requested it. Request a new estimate.');
-  perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
-    format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
+  perform keyframe_private.raise_if(quote.most_charge_micros is distinct from at_most_micros, 'invalid_request',
+    format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_charge_micros));
   -- The hash refuses a key that a caller sent with another request.
   request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
   if request.replayed then

@@ -1,4 +1,5 @@
--- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. `later`: it is scheduled again, as by retry_work.
+-- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later): it is
+-- not ended but scheduled again, which retry_work does to any kind.
 --
 --   kind      subject     added by                  ended by
 --   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
@@ -8,13 +9,14 @@
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  sweep                     expire_prediction
---   continue  prediction  add_continue_work,         admit_predictions
---                         admit_or_queue or continue_or_fail, if a start need not wait any more
+--   continue  prediction  add_continue_work,        admit_predictions
+--                         admit_or_queue,
+--                         continue_or_fail
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
--- A store ends its run's poll, too, and a claim drops what is no longer needed (prepare_task). A poll or store whose leases expired too often,
--- and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
+-- A claim deletes polls that are no longer needed (prepare_task), as of a run that is being stored. It hands out as the task give_up a poll or
+-- store whose leases expired too often, and a store that is not needed: expire_prediction ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)

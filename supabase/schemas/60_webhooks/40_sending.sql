@@ -99,9 +99,10 @@ begin
   return recorded;
 end $$;
 
--- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. Owners with
--- fewer bytes come first, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is ready
--- again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice, is deleted.
+-- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. A delivery's place is
+-- the bytes of its owner up to it, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is
+-- ready again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice (a redelivery adds a second
+-- row), is deleted.
 create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
 returns json language plpgsql volatile set search_path = '' as $$
 declare

@@ -86,7 +86,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   search_only_while_unanswered: submit("search_task", "'{}'"),
   metrics_are_an_object: submit("metrics", "'[]'"),
   price_ids_are_a_list: submit("price_ids", "'{{1}}'"),
-  project_ids_are_a_list: `insert into keyframe_private.quotes (owner_id, project_ids, step, requested_input, digest, most_micros)
+  project_ids_are_a_list: `insert into keyframe_private.quotes (owner_id, project_ids, step, requested_input, digest, most_charge_micros)
     values ($owner, array[array[gen_random_uuid()]], 'video', '{}', '', 1)`,
   amounts_are_at_most_a_million_dollars: submit("most_micros", "-1"),
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
