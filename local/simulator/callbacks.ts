@@ -42,9 +42,10 @@ export class CallbackSender {
     const delivery = (said: Prediction, secret: string) => {
       const body = JSON.stringify(predictionJson(said, baseUrl()));
       const message = { id: `msg_${randomId()}`, url, body, secret };
-      return () => this.#deliver(message, delayMs, () => {
-        said.callbackAccepted = true; // of a forged one only the copy
-      });
+      return () =>
+        this.#deliver(message, delayMs, () => {
+          said.callbackAccepted = true; // a forged callback sets it only in its copy
+        });
     };
     const genuine = delivery(prediction, webhookSecret);
     const sendings = faults.has("callback_doubled") ? [genuine, genuine] : [genuine];
