@@ -12,8 +12,9 @@ import { cssVariables, theme } from "./theme.ts";
 
 /** Providers that all pages share. */
 export function App({ services, link, restored }: { services: Services; link: AuthLink; restored: RestoredSession }) {
+  const { auth, outputs } = services;
   // The service refused the session: sign out here too.
-  const [queries] = useState(() => createQueryClient(() => void services.auth.signOut({ scope: "local" })));
+  const [queries] = useState(() => createQueryClient(outputs, () => void auth.signOut({ scope: "local" })));
   return (
     <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
       <ServicesContext value={services}>

@@ -4,7 +4,7 @@ import { skipToken, useQuery } from "@tanstack/react-query";
 import { Suspense, useRef } from "react";
 import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
 import type { Project } from "../../../client/index.ts";
-import { projectKey } from "../queries/query-client.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { Brand } from "../ui/Brand.tsx";
 import { IconChartBar, IconKey, IconMovie, IconPhoto, IconUsers, IconWebhook } from "../ui/Icons.tsx";
 import { CrashBoundary } from "./CrashBoundary.tsx";
@@ -86,7 +86,7 @@ function Navigation() {
   const { pathname } = useLocation();
   const projectId = /^\/projects\/([^/]+)/.exec(pathname)?.[1] ?? "";
   // Not read here: the project's page reads it.
-  const project = useQuery<Project>({ queryKey: projectKey(projectId), queryFn: skipToken }).data;
+  const project = useQuery<Project>({ queryKey: queryKeys.project(projectId), queryFn: skipToken }).data;
   return PAGES.map(({ to, label, Icon }) => {
     const ofProject = project && (project.filmId === null ? "/projects" : "/films");
     const isHere = projectId === "" ? pathname === to || pathname.startsWith(`${to}/`) : to === ofProject;

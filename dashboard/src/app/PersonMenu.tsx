@@ -2,6 +2,7 @@ import { ActionIcon, type MantineColorScheme, Menu, Text, useMantineColorScheme 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { useSavePlans } from "../queries/plan-edits.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { IconChartBar, IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser } from "../ui/Icons.tsx";
@@ -78,7 +79,7 @@ function ThisMonth() {
 function Version() {
   const { callPlatform } = useServices();
   const { data } = useQuery({
-    queryKey: ["installed-version"],
+    queryKey: queryKeys.installedVersion,
     queryFn: async ({ signal }) => {
       const answer = await callPlatform("/functions/v1/api/health", { signal });
       return (answer as { data: { schemaVersion?: string } }).data.schemaVersion ?? ""; // functions may be older than the page

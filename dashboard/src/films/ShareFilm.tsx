@@ -2,6 +2,7 @@ import { Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Film, Share } from "../../../client/index.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { SmallButton } from "../ui/Buttons.tsx";
@@ -21,7 +22,7 @@ export function ShareFilm({ film: { filmId }, isOpen, onClose }: DialogProps & {
   const keyframe = useKeyframe();
   const [days, setDays] = useState("");
   const shares = useQuery({
-    queryKey: ["shares", filmId],
+    queryKey: queryKeys.shares(filmId),
     queryFn: ({ signal }) => keyframe.films.shares(filmId, { signal }),
     enabled: isOpen,
   });

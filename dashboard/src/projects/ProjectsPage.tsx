@@ -8,6 +8,7 @@ import { useDeleted } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { runningOf } from "../queries/project-queries.ts";
 import { PAGED } from "../queries/query-client.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe } from "../services.ts";
 import { NewButton } from "../ui/Buttons.tsx";
 import { IconMovie, IconSearch } from "../ui/Icons.tsx";
@@ -127,7 +128,7 @@ function useProjects(search: string) {
   const keyframe = useKeyframe();
   const deleted = useDeleted();
   const list = useInfiniteQuery({
-    queryKey: ["projects", search],
+    queryKey: queryKeys.projects(search),
     queryFn: ({ pageParam: cursor, signal }) => {
       const query = { include: "predictions", limit: A_PAGE, cursor, search: search || undefined } as const;
       return keyframe.projects.list(query, { signal });

@@ -42,14 +42,14 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
   const startButton = useRef<HTMLButtonElement>(null);
   const latest = project.predictions[step];
   const running = isRunning(latest) ? latest : null;
-  const isOff = notYet !== null || running !== null || !hasGoodTexts(setup);
+  const isDisabled = notYet !== null || running !== null || !hasGoodTexts(setup);
   const { estimate, isOld, refusal } = useEstimate({
     project,
     step,
     options,
     choices: { ...choices, prompt: unsavedPrompt(strip, setup) },
     isSaved: plan.isSaved,
-    isEnabled: !isOff,
+    isEnabled: !isDisabled,
   });
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
   const overBudget = estimate && overBudgetWords(estimate, takesOf(Number(count)));
@@ -59,7 +59,7 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
   useWindowEvent("keydown", (event) => {
     if (!isToGenerate(event, step, isNext)) return;
     event.preventDefault();
-    if (!isOff && !starting.isStarting) start();
+    if (!isDisabled && !starting.isStarting) start();
   });
 
   const Icon = latest === null ? IconPlayerPlay : IconReload;
@@ -73,7 +73,7 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
           size="sm"
           variant={isNext ? "filled" : "default"}
           isBusy={starting.isStarting}
-          isOff={isOff}
+          isDisabled={isDisabled}
           aria-label={`${words}: ${name}`}
           aria-describedby={`estimate-${step} problem-${step}`}
           aria-keyshortcuts="Control+Enter"

@@ -40,7 +40,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
   const starting = useStartStep(project, step, texts);
   const cancel = useCancel();
   const prompt = options.prompt ?? texts.texts.textPrompt;
-  useDidUpdate(() => void starting.forgive(), [prompt]);
+  useDidUpdate(() => void starting.clearError(), [prompt]);
   const card = useRef<HTMLElement>(null);
   // A phone shows the card that was used, after a reload.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
@@ -95,7 +95,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
           project={project}
           cast={cast}
           onChange={(changed) => {
-            starting.forgive();
+            starting.clearError();
             plan.set(step, changed);
           }}
         />

@@ -77,7 +77,7 @@ export function TextsPanel({ state, elements, children }: Props) {
             {isDirty && (
               <SmallButton onClick={discard}>{conflict === null ? "Discard" : "Use the saved text"}</SmallButton>
             )}
-            <SmallButton type="submit" isBusy={isSaving} isOff={!canSave}>
+            <SmallButton type="submit" isBusy={isSaving} isDisabled={!canSave}>
               {conflict === null ? "Save" : "Keep my text"}
             </SmallButton>
           </Group>

@@ -2,7 +2,7 @@ import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { hashKey, keepPreviousData, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Estimate, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import type { StepOptions } from "../queries/plan-edits.ts";
-import { projectKey } from "../queries/query-client.ts";
+import { mutationKeys, queryKeys } from "../queries/query-keys.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { errorSentence, isRefusal } from "../ui/errors.ts";
@@ -44,7 +44,7 @@ export function useEstimate({ project, step, choices, options, isSaved, isEnable
   ]);
   const [settled] = useDebouncedValue(inputKey, AFTER_TYPING_MS);
   const { data, error, isPlaceholderData } = useQuery<Estimate>({
-    queryKey: ["estimate", projectId, step, inputKey],
+    queryKey: queryKeys.estimate(projectId, step, inputKey),
     queryFn: ({ signal }) => keyframe.estimate(step, bodyOf(projectId, choices), { signal }),
     enabled: isEnabled && isSeen && isSaved && settled === inputKey,
     retry: false,
@@ -72,7 +72,7 @@ export function useStartStep(
   { texts, save }: TextsState,
 ) {
   const queries = useQueryClient();
-  const mutationKey = ["start", projectId, step];
+  const mutationKey = mutationKeys.start(projectId, step);
   const { mutate, error, reset, variables } = useOnce(
     async (keyframe, { choices }: Start, once) => {
       await save();
@@ -81,7 +81,7 @@ export function useStartStep(
     // Also while the project cannot be read again: it runs, and is paid for.
     (prediction) => {
       queries.setQueryData<ProjectWithPredictions>(
-        projectKey(projectId),
+        queryKeys.project(projectId),
         (known) => known && { ...known, predictions: { ...known.predictions, [step]: prediction } },
       );
       const { length } = prediction.predictions ?? [];
@@ -90,14 +90,14 @@ export function useStartStep(
     mutationKey,
   );
   return {
-    // After a run that is known it is another one: not the one whose answer was lost.
+    // `after` makes this a new request once the latest run is known, not a retry of one whose answer was lost.
     start: (choices: Choices, options: StepOptions) =>
       mutate({ choices, options, textPrompt: texts.textPrompt, after: predictions[step]?.predictionId }),
     isStarting: useIsMutating({ mutationKey }) > 0,
     error,
     /** How many takes were requested. */
     count: variables?.choices.count ?? 1,
-    /** Other settings may be accepted. */
-    forgive: () => error !== null && reset(),
+    /** After a change of the settings: the service may accept the new ones. */
+    clearError: () => error !== null && reset(),
   };
 }

@@ -2,7 +2,8 @@ import { useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
-import { IS_SHOWN, projectKey } from "../queries/query-client.ts";
+import { IS_SHOWN } from "../queries/query-client.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
 import { isChangedElsewhere } from "../ui/errors.ts";
 import { useDraft } from "../session/use-draft.ts";
@@ -33,7 +34,7 @@ export function useTexts(project: ProjectWithPredictions) {
     const texts = textsOf(sent);
     write((typed) => typed.map((draft) => ({ ...draft, sent: texts[draft.field] ?? draft.sent })));
     await change.mutateAsync({ change: texts, unchangedSince: project }).catch(async (error: unknown) => {
-      const fresh = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
+      const fresh = queries.getQueryData<ProjectWithPredictions>(queryKeys.project(projectId));
       if (!isChangedElsewhere(error) || fresh === undefined) throw error;
       // The answer to an earlier try was lost, but its save was made.
       if (sent.every(({ field, text }) => fresh[field] === text)) return change.reset();

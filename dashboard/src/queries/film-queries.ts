@@ -13,11 +13,10 @@ import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useDeleted, useSelectShown, withDeleted } from "./delete-later.ts";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
 import { IS_SHOWN, PAGED } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
 const A_PAGE = 30;
 const REFRESH_MS = 10_000;
-
-const filmKey = (filmId: string | null) => ["film", filmId] as const;
 
 const withoutDeletedFilms = (films: Film[], deleted: Ids) => films.filter(({ filmId }) => !deleted.has(filmId));
 const shownOf = ({ pages }: InfiniteData<FilmPage>, deleted: Ids) =>
@@ -30,7 +29,7 @@ const shownOf = ({ pages }: InfiniteData<FilmPage>, deleted: Ids) =>
 export function useFilms() {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: ["films"],
+    queryKey: queryKeys.films,
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
     select: useSelectShown(shownOf),
     ...PAGED,
@@ -41,7 +40,7 @@ export function useFilms() {
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: ["all films"],
+    queryKey: queryKeys.allFilms,
     queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
     select: useSelectShown(withoutDeletedFilms),
     enabled,
@@ -58,7 +57,7 @@ export const pauseWhileRunning = (film?: FilmWithShots): number =>
 export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => REFRESH_MS) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: filmKey(filmId),
+    queryKey: queryKeys.film(filmId),
     queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
     select: useSelectShown(withoutDeletedShots),
     enabled: filmId !== null,
@@ -90,7 +89,7 @@ type Change = Parameters<KeyframeClient["films"]["change"]>[1];
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const queryKey = filmKey(film.filmId);
+  const queryKey = queryKeys.film(film.filmId);
   const deleted = useDeleted();
   /** An order with the shots that are about to be deleted: one that is left out leaves the film. */
   const wholeOf = (shown: string[] | undefined) =>

@@ -6,7 +6,8 @@ import { useUserId } from "../session/use-session.ts";
 import { useUserMemory } from "../session/UserMemory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { showChanged } from "./project-queries.ts";
-import { projectKey, readAgain } from "./query-client.ts";
+import { readAgain } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
 /**
  * Settings for the next prediction of a step: the project's plan, and what no plan has: a seed, and the elements of a repeated take. The
@@ -49,7 +50,7 @@ async function saveEdits({ keyframe, queries, userId }: Page, projectId: string)
   const { read, change } = draftOf(userId, editsName(projectId), NO_EDITS);
   if (read().length === 0) return change(() => NO_EDITS); // also drops a damaged draft
   try {
-    const known = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
+    const known = queries.getQueryData<ProjectWithPredictions>(queryKeys.project(projectId));
     let saved: Pick<ProjectWithPredictions, "plan" | "updatedAt"> = known ?? (await keyframe.projects.read(projectId));
     for (let tries = 1; ; tries += 1) {
       const unsaved = unsavedOf(read(), saved.plan).filter(isPlanned);

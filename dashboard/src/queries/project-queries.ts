@@ -14,7 +14,8 @@ import { useKeyframe } from "../services.ts";
 import type { Ids } from "../session/UserMemory.tsx";
 import { isGone, unless } from "../ui/errors.ts";
 import { useSelectShown } from "./delete-later.ts";
-import { projectKey, readAgain } from "./query-client.ts";
+import { readAgain } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
 /** Polls while a prediction runs, at the service's pace. */
 export const WHILE_RUNNING_MS = 1_000;
@@ -46,7 +47,7 @@ export function withoutDeleted<One extends Pick<Shot, "predictions" | "takes">>(
 export function useProject(projectId: string) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: projectKey(projectId),
+    queryKey: queryKeys.project(projectId),
     queryFn: ({ signal }) => keyframe.projects.read(projectId, { signal }),
     select: useSelectShown<ProjectWithPredictions, ProjectWithPredictions>(withoutDeleted),
     refetchInterval: ({ state: { data, error } }) =>
@@ -85,7 +86,7 @@ type Change = {
 
 /** Also while it cannot be read again. A new selection shows with its takes, which only a read brings. */
 export async function showChanged(queries: QueryClient, changed: Project): Promise<void> {
-  const queryKey = projectKey(changed.projectId);
+  const queryKey = queryKeys.project(changed.projectId);
   await queries.cancelQueries({ queryKey }); // a read that began before would bring the project as it was
   queries.setQueryData<ProjectWithPredictions>(
     queryKey,

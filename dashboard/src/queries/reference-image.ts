@@ -4,21 +4,23 @@ import { lastFrameOf } from "../../../client/film.ts";
 import type { Output, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
 import { type PageClient, useKeyframe, useServices } from "../services.ts";
 import { isRefused } from "../ui/errors.ts";
-import { CHANGES_NOTHING, readAgain, REFERENCE } from "./query-client.ts";
+import { checkObject } from "./check-answer.ts";
+import { CHANGES_NOTHING, readAgain } from "./query-client.ts";
+import { mutationKeys, queryKeys } from "./query-keys.ts";
 
 const LIFE_S = 3600;
-const referenceKey = (path: string) => [REFERENCE, path] as const;
 
 /** A signed URL of an uploaded image. Null `data`: no file at this path. */
 export function useReferenceAddress(path: string | null) {
   const { callPlatform, config } = useServices();
   return useQuery({
-    queryKey: referenceKey(path ?? ""),
+    queryKey: queryKeys.reference(path ?? ""),
     enabled: path !== null,
     queryFn: async () => {
       const sign = callPlatform(`/storage/v1/object/sign/${path}`, { json: { expiresIn: LIFE_S } });
-      const answer = (await sign.catch(nullIfRefused)) as { signedURL: string } | null;
-      return answer === null ? null : `${config.supabaseUrl}/storage/v1${answer.signedURL}`;
+      const answer = await sign.catch(nullIfRefused);
+      if (answer === null) return null;
+      return `${config.supabaseUrl}/storage/v1${checkObject(answer, { signedURL: "text" }).signedURL}`;
     },
     staleTime: (LIFE_S / 2) * 1000,
     refetchInterval: (LIFE_S / 2) * 1000,
@@ -31,7 +33,7 @@ const nullIfRefused = (error: unknown) => (isRefused(error) ? null : Promise.rej
 export function useAddReferences(onAdded: (paths: string[], images: (Blob | Prediction)[]) => unknown) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const mutationKey = ["add reference", useId()];
+  const mutationKey = mutationKeys.addReferences(useId());
   const add = useMutation({
     meta: CHANGES_NOTHING,
     mutationKey,
@@ -40,7 +42,7 @@ export function useAddReferences(onAdded: (paths: string[], images: (Blob | Pred
       for (const image of images) {
         const file = image instanceof Blob ? image : await readTake(keyframe, image);
         const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
-        queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
+        queries.setQueryData(queryKeys.reference(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
         paths.push(referenceImagePath);
       }
       return paths;
@@ -86,7 +88,7 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   );
   const stored = useQueries({
     queries: videos.map((video) => ({
-      queryKey: [REFERENCE, "end of", video.predictionId], // not made again with the rest
+      queryKey: queryKeys.endOf(video.predictionId),
       queryFn: async () => {
         const now = await keyframe.predictions.read(video);
         if (now.endImagePath === null) await storeEnd(keyframe, now); // else another tab has

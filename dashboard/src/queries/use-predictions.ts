@@ -2,9 +2,11 @@ import { type InfiniteData, queryOptions, useInfiniteQuery, useQuery } from "@ta
 import type { Prediction, PredictionPage, ShotPrediction, Step } from "../../../client/index.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
 import type { Ids } from "../session/UserMemory.tsx";
+import { checkRows } from "./check-answer.ts";
 import { useDeleted, useSelectShown } from "./delete-later.ts";
 import { isRunning, WHILE_RUNNING_MS } from "./project-queries.ts";
 import { PAGED } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
 export const A_PAGE = 10;
 
@@ -16,7 +18,7 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean, 
   const keyframe = useKeyframe();
   const hidden = withHidden ? "true" : undefined;
   return useInfiniteQuery({
-    queryKey: ["predictions", projectId, step, withHidden],
+    queryKey: queryKeys.predictions(projectId, step, withHidden),
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.predictions.list(projectId, { step, limit: A_PAGE, cursor, hidden }, { signal }),
     select: useSelectShown(shownOf),
@@ -31,17 +33,16 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean, 
 /** Half the life of a signed URL. */
 const RENEW_MS = 30 * 60_000;
 
-export const predictionKey = (predictionId: string) => ["prediction", predictionId] as const;
-
 /** Any prediction of this user, because a frame may belong to another project. Null when it is deleted. */
 export const predictionQuery = ({ keyframe, callPlatform }: Services, predictionId: string) =>
   queryOptions({
-    queryKey: predictionKey(predictionId),
+    queryKey: queryKeys.prediction(predictionId),
     queryFn: async ({ signal }): Promise<Prediction | null> => {
       const where = `/rest/v1/predictions?select=projectId:project_id,step&id=eq.${predictionId}`;
-      const [found] = (await callPlatform(where, { signal })) as Pick<Prediction, "projectId" | "step">[];
+      const [found] = checkRows(await callPlatform(where, { signal }), { projectId: "text", step: "text" });
       if (found === undefined) return null;
-      return await keyframe.predictions.read({ ...found, predictionId }, { signal });
+      const step = found.step as Step; // an enum in the database
+      return await keyframe.predictions.read({ projectId: found.projectId, step, predictionId }, { signal });
     },
     staleTime: RENEW_MS,
   });

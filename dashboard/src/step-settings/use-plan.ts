@@ -29,7 +29,7 @@ export function usePlan({ projectId, plan }: ProjectWithPredictions) {
   const saveSoon = useDebouncedCallback(save, { delay: AFTER_TYPING_MS, flushOnUnmount: true });
   const unsaved = unsavedOf(edits, plan);
   const isUnsaved = unsaved.some(isPlanned);
-  // Also what an earlier visit did not save, and what the project has meanwhile: a save drops that.
+  // Also saves edits left from an earlier visit, and drops those already in the plan.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each change
   useEffect(() => {
     if (edits.length === 0) return;

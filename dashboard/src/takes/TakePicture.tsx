@@ -1,7 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { Output } from "../../../client/index.ts";
-import { forgetUrl, readAgain } from "../queries/query-client.ts";
+import { readAgain } from "../queries/query-client.ts";
+import { useServices } from "../services.ts";
 
 export type ShownFile = Pick<Output, "url" | "path" | "contentType" | "width" | "height">;
 /** A prediction, or the video of a shared film. */
@@ -46,10 +47,11 @@ export const isPicture = (contentType: string): boolean => contentType.startsWit
 /** For a file that fails to load: its URL may have expired, so all is read once more. `isBroken`: that failed too. */
 export function useRenewOutput(prediction: Shown) {
   const queries = useQueryClient();
+  const { outputs } = useServices();
   const [failures, setFailures] = useState(0);
   const [round, setRound] = useState(0);
   const renew = () => {
-    if (prediction.output !== null) forgetUrl(prediction.output);
+    if (prediction.output !== null) outputs.delete(prediction.output.path);
     void readAgain(queries).then(() => setRound((before) => before + 1));
   };
   return {

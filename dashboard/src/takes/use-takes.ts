@@ -2,7 +2,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { selectionOf, useChangeProject } from "../queries/project-queries.ts";
-import { predictionKey } from "../queries/use-predictions.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 
 /** What the parts of a page do with the takes of its project. */
 export type TakesProps = {
@@ -44,7 +44,7 @@ export function useTakesView() {
     show,
     /** One take, or two to compare. They are shown without another read. */
     enlarge: (...takes: Prediction[]) => {
-      for (const take of takes) queries.setQueryData(predictionKey(take.predictionId), take);
+      for (const take of takes) queries.setQueryData(queryKeys.prediction(take.predictionId), take);
       show({ take: takes.map(({ predictionId }) => predictionId).join() });
     },
   };

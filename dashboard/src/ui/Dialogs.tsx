@@ -97,7 +97,7 @@ export function FormDialog({ isOpen, onClose, title, failed, saving, canSubmit =
                 type="submit"
                 color={form.isHarmful ? "red.9" : "iris"}
                 isBusy={saving.isPending}
-                isOff={!canSubmit}
+                isDisabled={!canSubmit}
               >
                 {form.submit}
               </BusyButton>

@@ -1,12 +1,14 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Usage, UsageGroup } from "../../../client/index.ts";
+import { checkRows } from "../queries/check-answer.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe, useServices } from "../services.ts";
 
 /** The sums of a month, in UTC, and the budgets. `month`: such as 2026-03; the current one by default. */
 export function useUsage(groupBy: UsageGroup, month = "") {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: ["usage", groupBy, month],
+    queryKey: queryKeys.usage(groupBy, month),
     queryFn: ({ signal }) => keyframe.usage({ groupBy, ...daysOf(month) }, { signal }),
     placeholderData: keepPreviousData,
   });
@@ -27,10 +29,10 @@ export function useTitles({ groupBy, groups }: Usage) {
   const { callPlatform } = useServices();
   const ids = groups.slice(0, MAX_TITLES).map(({ key }) => key);
   return useQuery({
-    queryKey: ["titles", ids],
+    queryKey: queryKeys.titles(ids),
     queryFn: async ({ signal }) => {
       const path = `/rest/v1/projects?select=id,title&id=in.(${ids})`;
-      const rows = (await callPlatform(path, { signal })) as { id: string; title: string }[]; // those columns
+      const rows = checkRows(await callPlatform(path, { signal }), { id: "text", title: "text" });
       return new Map(rows.map(({ id, title }) => [id, title]));
     },
     enabled: groupBy === "project" && ids.length > 0,

@@ -13,6 +13,7 @@ import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
 import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./SecretText.tsx";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useOnce } from "../queries/use-once.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
@@ -21,7 +22,7 @@ import { type DialogProps, FormDialog, useDialog } from "../ui/Dialogs.tsx";
 export default function WebhooksPage() {
   const keyframe = useKeyframe();
   const read = useQuery({
-    queryKey: ["webhooks"],
+    queryKey: queryKeys.webhooks,
     queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks, // their number is limited: no pages
     refetchInterval: 15_000, // the service may disable one
   });

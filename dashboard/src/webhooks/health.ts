@@ -1,4 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
+import { checkObject } from "../queries/check-answer.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useServices } from "../services.ts";
 
 const REFRESH_MS = 15_000;
@@ -7,10 +9,11 @@ const REFRESH_MS = 15_000;
 export function useHealth(webhookId: string | null) {
   const { callPlatform } = useServices();
   return useQuery({
-    queryKey: ["webhook-health", webhookId],
+    queryKey: queryKeys.webhookHealth(webhookId),
     queryFn: async ({ signal }) => {
       const json = webhookId === null ? {} : { endpoint_id: webhookId };
-      return (await callPlatform("/rest/v1/rpc/webhook_health", { json, signal })) as Health; // the function is tested to answer so
+      const answer = await callPlatform("/rest/v1/rpc/webhook_health", { json, signal });
+      return checkObject(answer, { since: "text", endpoints: "list" }) as Health; // tests of webhook_health check its endpoints
     },
     refetchInterval: REFRESH_MS,
   });

@@ -3,6 +3,7 @@ import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQue
 import type { Delivery, DeliveryPage } from "../../../../client/index.ts";
 import type { QueryOf } from "../../../../shared/contract/operations/index.ts";
 import { PAGED } from "../../queries/query-client.ts";
+import { queryKeys } from "../../queries/query-keys.ts";
 import { useKeyframe } from "../../services.ts";
 import { isSoon } from "./delivery.ts";
 
@@ -19,7 +20,7 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const query = useInfiniteQuery({
-    queryKey: ["deliveries", webhookId, filter],
+    queryKey: queryKeys.deliveries(webhookId, filter),
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.webhooks.deliveries(webhookId, { limit: A_PAGE, ...filter, cursor }, { signal }),
     select: inPages,
@@ -30,8 +31,8 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
   const before = usePrevious(query.data);
   useDidUpdate(() => {
     if (before === undefined) return;
-    void queries.invalidateQueries({ queryKey: ["webhook-health"] });
-    void queries.invalidateQueries({ queryKey: ["webhook", webhookId] });
+    void queries.invalidateQueries({ queryKey: queryKeys.anyWebhookHealth });
+    void queries.invalidateQueries({ queryKey: queryKeys.webhook(webhookId) });
   }, [query.data]);
   return query;
 }
@@ -44,7 +45,7 @@ export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const { data } = useQuery({
-    queryKey: ["delivery", given.deliveryId],
+    queryKey: queryKeys.delivery(given.deliveryId),
     queryFn: ({ signal }) => keyframe.webhooks.readDelivery(given.deliveryId, { signal }),
     initialData: given,
     initialDataUpdatedAt: 0,
