@@ -10,10 +10,9 @@ import { Pages } from "./Pages.tsx";
 import { createQueryClient } from "../queries/query-client.ts";
 import { cssVariables, theme } from "./theme.ts";
 
-/** Providers that all pages share. */
 export function App({ services, link, restored }: { services: Services; link: AuthLink; restored: RestoredSession }) {
   const { auth, outputs } = services;
-  // The service refused the session: sign out here too.
+  // When the service refuses the session, the page signs out too.
   const [queries] = useState(() => createQueryClient(outputs, () => void auth.signOut({ scope: "local" })));
   return (
     <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
@@ -31,7 +30,7 @@ export function App({ services, link, restored }: { services: Services; link: Au
   );
 }
 
-/** Loaded with the first message; when that fails, no message is shown. */
+/** The toasts load with the first message. If they cannot load, no message is shown. */
 const LoadedToasts = lazy(() => import("./Toasts.tsx").catch(() => ({ default: () => <></> })));
 
 function Toasts() {

@@ -12,7 +12,6 @@ import classes from "./layout.module.css";
 import { PersonMenu } from "./PersonMenu.tsx";
 import { ServiceBanner } from "./ServiceBanner.tsx";
 
-/** Header, navigation and page. On a phone the navigation is behind the burger. */
 export function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
@@ -22,7 +21,7 @@ export function Layout() {
   // Screen readers and keyboards start at the top of the new page.
   useDidUpdate(() => {
     close();
-    if (!isBack) window.scrollTo(0, 0); // the browser returns to where the page was
+    if (!isBack) window.scrollTo(0, 0); // the browser restores the position itself
     if (document.activeElement === document.body || document.activeElement?.closest("nav")) main.current?.focus();
   }, [pathname]);
 
@@ -54,7 +53,7 @@ export function Layout() {
           </Group>
         </Container>
       </header>
-      {isOpen && ( // when closed, Tab must not reach its links
+      {isOpen && ( // Tab must not reach the links of a closed menu
         <Box component="nav" className={classes.menu} p="md" aria-label="Pages" hiddenFrom="md">
           <Navigation />
         </Box>
@@ -85,7 +84,7 @@ const PAGES = [
 function Navigation() {
   const { pathname } = useLocation();
   const projectId = /^\/projects\/([^/]+)/.exec(pathname)?.[1] ?? "";
-  // Not read here: the project's page reads it.
+  // The project's page reads the project. The navigation only looks into the cache.
   const project = useQuery<Project>({ queryKey: queryKeys.project(projectId), queryFn: skipToken }).data;
   return PAGES.map(({ to, label, Icon }) => {
     const ofProject = project && (project.filmId === null ? "/projects" : "/films");

@@ -16,11 +16,11 @@ const SCHEMES = [
   { scheme: "auto", label: "System", Icon: IconDeviceDesktop },
 ] as const;
 
-/** Account menu: email, this month's sum, colour scheme, sign out, version. Inside the header, so that it belongs to a landmark. */
+/** The menu is inside the header, so that it belongs to a landmark. */
 export function PersonMenu() {
   const { session, signOut } = useSession();
   const savePlans = useSavePlans();
-  /** What cannot be saved is lost: nothing of a user stays in the browser. */
+  /** Settings that cannot be saved are lost: nothing of a user stays in the browser. */
   const leave = () =>
     savePlans()
       .catch((error: unknown) => notifyError("Could not save the settings of a shot", error))
@@ -64,7 +64,6 @@ export function PersonMenu() {
   );
 }
 
-/** This month's sum and the balance, read when the menu opens. */
 function ThisMonth() {
   const { data } = useUsage("day");
   return (
@@ -75,7 +74,6 @@ function ThisMonth() {
   );
 }
 
-/** The version that the database has installed, read when the menu opens. */
 function Version() {
   const { callPlatform } = useServices();
   const { data } = useQuery({

@@ -9,10 +9,9 @@ import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe } from "../services.ts";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 
-/** So many fit into the dialog; a search finds the others. */
+/** The number of shots that fit into the dialog. A search finds the others. */
 const MAX_SHOWN = 8;
 
-/** Puts an existing project into a film, as its last shot. */
 export function AddShot({ film, ...opened }: DialogProps & { film: Film }) {
   const keyframe = useKeyframe();
   const [{ typed, chosen }, set, dialog] = useTyped({ typed: "", chosen: "" }, opened);

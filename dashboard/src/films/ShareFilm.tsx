@@ -14,10 +14,9 @@ import { Unread } from "../ui/PageParts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { type DialogProps, FormDialog } from "../ui/Dialogs.tsx";
 
-/** Below the address of this page, also where it is in a folder. */
+/** The link extends the address of this page, which may be in a folder. */
 const linkOf = (token: string) => `${location.href.split("#")[0]}#/shared/${token}`;
 
-/** Makes and revokes links to a film. */
 export function ShareFilm({ film: { filmId }, isOpen, onClose }: DialogProps & { film: Film }) {
   const keyframe = useKeyframe();
   const [days, setDays] = useState("");

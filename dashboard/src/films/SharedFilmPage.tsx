@@ -50,7 +50,7 @@ const Frame = ({ children }: { children: ReactNode }) => (
 
 function SharedFilmView({ film: { title, shots } }: { film: SharedFilm }) {
   const videos = shots.flatMap(({ title, video }, at) =>
-    // Its address without the signature names the file.
+    // The address without the signature names the file.
     video ? [{ id: String(at), title, number: at + 1, output: { ...video, path: new URL(video.url).pathname } }] : [],
   );
   const player = useFilmPlayer(videos);

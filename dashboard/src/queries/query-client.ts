@@ -4,7 +4,7 @@ import { keepUrls } from "../../../client/keep-urls.ts";
 import { isChangedElsewhere, isRefused } from "../ui/errors.ts";
 import { REFERENCE } from "./query-keys.ts";
 
-/** Temporary errors: no answer, a gateway's error, or "come back later". Queries repeat them. */
+/** Whether an error is temporary: no answer, a gateway's error, or “come back later”. Queries retry then. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof KeyframeError &&
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
@@ -61,12 +61,12 @@ export function createQueryClient(outputs: Map<string, Output>, onUnauthorized: 
 export const readAgain = (queries: QueryClient): Promise<void> =>
   queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== REFERENCE });
 
-/** For a list that is read page by page. */
+/** The options of a list that is read page by page. */
 export const PAGED = {
   initialPageParam: undefined as string | undefined, // the first page has no cursor
   getNextPageParam: ({ nextCursor }: { nextCursor: string | null }) => nextCursor ?? undefined,
 };
 
-/** After a deletion: the deleted resource is not read again, and no earlier list shows it. */
+/** Drops the queries of a deleted resource, and lists out of sight that may still have it. */
 export const forget = (queries: QueryClient, id: string): void =>
   queries.removeQueries({ predicate: (query) => !query.isActive() || query.queryKey.includes(id) });

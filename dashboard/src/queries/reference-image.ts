@@ -10,7 +10,7 @@ import { mutationKeys, queryKeys } from "./query-keys.ts";
 
 const LIFE_S = 3600;
 
-/** A signed URL of an uploaded image. Null `data`: no file at this path. */
+/** A signed URL of an uploaded image. `data` is null if no file has this path. */
 export function useReferenceAddress(path: string | null) {
   const { callPlatform, config } = useServices();
   return useQuery({
@@ -29,7 +29,7 @@ export function useReferenceAddress(path: string | null) {
 
 const nullIfRefused = (error: unknown) => (isRefused(error) ? null : Promise.reject(error));
 
-/** Uploads images, or the files of takes. They are shown from the local files. A second press meanwhile does nothing. */
+/** Uploads images, or the files of takes. The page shows the local files. During an upload, another press does nothing. */
 export function useAddReferences(onAdded: (paths: string[], images: (Blob | Prediction)[]) => unknown) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
@@ -42,13 +42,13 @@ export function useAddReferences(onAdded: (paths: string[], images: (Blob | Pred
       for (const image of images) {
         const file = image instanceof Blob ? image : await readTake(keyframe, image);
         const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
-        queries.setQueryData(queryKeys.reference(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
+        queries.setQueryData(queryKeys.reference(referenceImagePath), URL.createObjectURL(file)); // the URL refers to the file, and copies nothing
         paths.push(referenceImagePath);
       }
       return paths;
     },
     onSuccess: (paths, images) => {
-      if (queries.isMutating({ mutationKey }) > 0) onAdded(paths, images); // signed out meanwhile, they are forgotten
+      if (queries.isMutating({ mutationKey }) > 0) onAdded(paths, images); // after a sign-out, nothing is added
     },
   });
   const mutate: typeof add.mutate = (...given) => {
@@ -79,7 +79,7 @@ async function downloadTake(keyframe: PageClient, take: ShotPrediction): Promise
   return file;
 }
 
-/** Stores the end image of each of these shots' videos, if it is missing: the next shot starts there. Returns why it failed. */
+/** Stores missing end images of these shots' videos: the next shots start on them. Returns why that failed. */
 export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
@@ -91,8 +91,8 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
       queryKey: queryKeys.endOf(video.predictionId),
       queryFn: async () => {
         const now = await keyframe.predictions.read(video);
-        if (now.endImagePath === null) await storeEnd(keyframe, now); // else another tab has
-        void readAgain(queries); // what starts there shows it
+        if (now.endImagePath === null) await storeEnd(keyframe, now); // else another tab has stored it
+        void readAgain(queries); // the next shot shows it
         return true;
       },
       staleTime: Number.POSITIVE_INFINITY,
@@ -108,11 +108,11 @@ async function storeEnd(keyframe: PageClient, video: Prediction): Promise<void> 
   await keyframe.predictions.storeEndImage(video, referenceImagePath);
 }
 
-/** The service checks the bytes itself. */
+/** The types that the file dialog offers. The service checks the bytes itself. */
 export const KINDS = ["image/png", "image/jpeg", "image/webp"];
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Why an image cannot be uploaded; null when it can. */
+/** Why an image cannot be uploaded. Null when it can. */
 export function refuseImage({ type, size }: Blob): string | null {
   if (!type.startsWith("image/")) return "Not a PNG, JPEG or WebP image.";
   return size > LIMIT_BYTES ? "The image is larger than 10 MiB. Choose a smaller one." : null;

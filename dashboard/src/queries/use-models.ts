@@ -27,5 +27,5 @@ const labelsOf = ({ steps }: ModelList): LabelOf => {
   return (model) => labels.get(model) ?? model;
 };
 
-/** A model's label; for a model without a row, the provider's name. */
+/** A model's label. A model without a row has the provider's name. */
 export const useModelLabel = (): LabelOf => useModelList(labelsOf) ?? String;

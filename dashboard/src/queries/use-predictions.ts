@@ -13,7 +13,7 @@ export const A_PAGE = 10;
 const shownOf = ({ pages }: InfiniteData<PredictionPage>, deleted: Ids) =>
   pages.flatMap(({ predictions }) => predictions).filter(({ predictionId }) => !deleted.has(predictionId));
 
-/** All predictions of a step page by page, newest first; hidden ones if requested. */
+/** The predictions of a step, page by page, newest first. */
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
   const hidden = withHidden ? "true" : undefined;
@@ -53,7 +53,7 @@ export type Known<One extends ShotPrediction = ShotPrediction> = {
   predictions?: Record<Step, One | null> | undefined;
 };
 
-/** The prediction of this id. Null without one, and when it is deleted; undefined until it is read. */
+/** The prediction with this id. Null: there is no id, or it is deleted. Undefined: it is not read yet. */
 export function usePrediction<One extends ShotPrediction>(
   { predictions = NONE_KNOWN, takes }: Known<One>,
   predictionId: string | null,

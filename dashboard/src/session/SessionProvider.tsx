@@ -47,7 +47,7 @@ export function SessionProvider({ link, restored, children }: Props) {
     return () => data.subscription.unsubscribe();
   }, [auth, queries, outputs]);
 
-  // A failed link while signed in: no sign-in page shows the message.
+  // While a user is signed in, no sign-in page shows that a link failed.
   useEffect(() => {
     if (link.problem !== null && restored.session !== null) notifications.show({ color: "red", message: link.problem });
   }, [link, restored]);

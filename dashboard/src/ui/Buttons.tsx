@@ -9,7 +9,7 @@ type BusyButtonProps = ButtonProps &
     isDisabled?: boolean;
   };
 
-/** For rare or secondary actions. */
+/** A button for rare or secondary actions. */
 export const SmallButton = ({ Icon, ...props }: BusyButtonProps & { Icon?: Icon | undefined }) => (
   <BusyButton size="xs" variant="default" leftSection={Icon && <Icon size={16} />} {...props} />
 );

@@ -4,7 +4,7 @@ import { checkRows } from "../queries/check-answer.ts";
 import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe, useServices } from "../services.ts";
 
-/** The sums of a month, in UTC, and the budgets. `month`: such as 2026-03; the current one by default. */
+/** The sums of a month in UTC, and the budgets. `month`: for example 2026-03. By default the current month. */
 export function useUsage(groupBy: UsageGroup, month = "") {
   const keyframe = useKeyframe();
   return useQuery({
@@ -21,10 +21,10 @@ function daysOf(month: string): { from?: string; to?: string } {
   return { from: `${month}-01`, to: end.toISOString().slice(0, 10) };
 }
 
-/** More in one address would be refused. */
+/** The gateway refuses an address with more ids. */
 const MAX_TITLES = 100;
 
-/** The titles of the summed projects, by id. A missing one was deleted. */
+/** The titles of the summed projects, by id. A missing project was deleted. */
 export function useTitles({ groupBy, groups }: Usage) {
   const { callPlatform } = useServices();
   const ids = groups.slice(0, MAX_TITLES).map(({ key }) => key);

@@ -23,7 +23,7 @@ export default function WebhooksPage() {
   const keyframe = useKeyframe();
   const read = useQuery({
     queryKey: queryKeys.webhooks,
-    queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks, // their number is limited: no pages
+    queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks, // the number of endpoints is limited: no pages
     refetchInterval: 15_000, // the service may disable one
   });
   const health = useHealth(null);
@@ -115,11 +115,10 @@ const CreatedWebhook = ({ webhook, onClose }: { webhook: Created; onClose: () =>
 
 type EndpointCardProps = {
   webhook: Webhook;
-  /** Undefined while loading, null after an error. */
+  /** Undefined while it loads. Null after an error. */
   health: Health | null | undefined;
 };
 
-/** The whole card links to the endpoint. */
 function EndpointCard({ webhook, health }: EndpointCardProps) {
   const known = health?.endpoints.find(({ endpoint_id }) => endpoint_id === webhook.webhookId);
   const sums = known && sumHours(known.hours);
