@@ -1,15 +1,15 @@
 /** The dashboard's settings. Served as config.json beside the page, so that one build fits every project. */
 export type Config = {
-  /** The Supabase project; without a trailing slash. */
+  /** The URL of the Supabase project, without a trailing slash. */
   supabaseUrl: string;
   publishableKey: string;
-  /** Set by the local stack only. */
+  /** Only the local stack sets this user. */
   demoUser: { email: string; password: string } | null;
-  /** Where users of the app add credit to their balance; null: nowhere. */
+  /** Where users of the app add credit to their balance. Null: nowhere. */
   creditUrl: string | null;
 };
 
-/** Throws an error to show when config.json is missing or unusable. */
+/** Throws an error for the user when config.json is missing or unusable. */
 export async function loadConfig(): Promise<Config> {
   const response = await fetch("./config.json", { cache: "no-store" }).catch(() => {
     throw new Error("Cannot reach the server. Check your connection, then reload.");

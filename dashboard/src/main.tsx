@@ -12,18 +12,18 @@ const root = createRoot(element);
 
 try {
   const config = await loadConfig();
-  // Must run before Auth and the router, which read and change the fragment of the URL.
+  // `readLink` must run before Auth and the router, which read and change the fragment of the URL.
   const link = readLink(window.location);
   const services = createServices(config);
   const restored = await restoreSession(services.auth);
-  // Auth leaves the fragment when it found no session; the router would read it as a route.
+  // Auth leaves the fragment when it found no session. The router would read it as a route.
   if (link.isFromMail) window.history.replaceState(null, "", window.location.pathname + window.location.search);
   root.render(<App services={services} link={link} restored={restored} />);
 } catch (error) {
   root.render(<StartFailed reason={error instanceof Error ? error.message : String(error)} />);
 }
 
-/** Shown when the dashboard cannot start. Uses no library, because that may have failed to load. */
+/** Says why the dashboard cannot start. Uses no library, because a library may have failed to load. */
 function StartFailed({ reason }: { reason: string }) {
   return (
     <main style={{ maxWidth: "36rem", margin: "20vh auto", padding: "0 1rem", fontFamily: "system-ui, sans-serif" }}>

@@ -1,7 +1,16 @@
 import { createSafeContext } from "@mantine/core";
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
-import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
+import {
+  createKeyframeClient,
+  type FilmEstimate,
+  type KeyframeClient,
+  KeyframeError,
+  type Output,
+} from "../../client/index.ts";
 import type { Config } from "./config.ts";
+
+/** What a request keeps until it is answered. `quote`: of a start whose answer was lost: a retry reuses the quote. */
+export type Once = { idempotencyKey: string; quote?: FilmEstimate };
 
 export type Services = ReturnType<typeof createServices>;
 
@@ -10,13 +19,13 @@ export function createServices(config: Config) {
   const auth = new GoTrueClient({
     url: `${supabaseUrl}/auth/v1`,
     headers: { apikey: publishableKey },
-    // supabase-js's name, so that another page of this origin finds the session.
+    // The key is that of supabase-js, so that another page of this origin finds the session.
     storageKey: `sb-${new URL(supabaseUrl).hostname.split(".")[0]}-auth-token`,
   });
-  // Called before each request: Auth refreshes an expiring session.
+  // Auth refreshes an expiring session, so this runs before each request.
   const getToken = async () => {
     const { data, error } = await auth.getSession();
-    // No answer: the session may still be valid, so do not report it as missing.
+    // Without an answer, the session may still be valid, so it is not reported as missing.
     if (isAuthRetryableFetchError(error)) throw error;
     return data.session?.access_token ?? null;
   };
@@ -29,10 +38,7 @@ export function createServices(config: Config) {
     const options = { url: supabaseUrl, apikey: publishableKey, retries: 0, fetch: keptAlive };
     return createKeyframeClient({ ...options, getToken: () => token });
   };
-  /**
-   * Data API and Storage as the user: a GET, or with `json` a POST, of a path below the project's URL. Rejects as the typed client does. Three
-   * requests do not need supabase-js, which is 33 kB.
-   */
+  /** Calls the Data API or Storage as the user: a GET, or with `json` a POST. Rejects as the typed client does. supabase-js would add 33 kB. */
   const callPlatform = async (path: string, { json, signal }: { json?: unknown; signal?: AbortSignal } = {}) => {
     const token = (await getToken()) ?? publishableKey;
     const response = await fetch(supabaseUrl + path, {
@@ -54,9 +60,11 @@ export function createServices(config: Config) {
     if (!response.ok) throw refusalOf(response.status, answer);
     return answer;
   };
-  /** Requests without an answer, by user and mutation key: also for a page that is opened again, or after signing out and in; not after a reload. */
-  const unanswered = new Map<string, { body: string; once: { idempotencyKey: string } }>();
-  return { config, auth, keyframe, openLastClient, unanswered, callPlatform };
+  /** Requests without an answer, by user and mutation key. They stay until a reload, even if the user signs out and in again. */
+  const unanswered = new Map<string, { body: string; once: Once }>();
+  /** The outputs that were read, by path: an unchanged file keeps its signed URL. Dropped when the user changes. */
+  const outputs = new Map<string, Output>();
+  return { config, auth, keyframe, openLastClient, unanswered, outputs, callPlatform };
 }
 
 /** The service's own refusals carry their code as message. */
@@ -68,10 +76,9 @@ function refusalOf(status: number, answer: unknown): KeyframeError {
 
 export const [ServicesContext, useServices] = createSafeContext<Services>("useServices must be called inside App.");
 
-/** The API without starts by a plan, which must be saved first: `useOnce` has them. */
+/** The API without starts that use a plan. `useOnce` has them, because it saves the plan first. */
 export type PageClient = Omit<KeyframeClient, "generate" | "films"> & {
   films: Omit<KeyframeClient["films"], "generate">;
 };
 
-/** The API as the signed-in user. */
 export const useKeyframe = (): PageClient => useServices().keyframe;

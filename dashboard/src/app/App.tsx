@@ -10,10 +10,10 @@ import { Pages } from "./Pages.tsx";
 import { createQueryClient } from "../queries/query-client.ts";
 import { cssVariables, theme } from "./theme.ts";
 
-/** Providers that all pages share. */
 export function App({ services, link, restored }: { services: Services; link: AuthLink; restored: RestoredSession }) {
-  // The service refused the session: sign out here too.
-  const [queries] = useState(() => createQueryClient(() => void services.auth.signOut({ scope: "local" })));
+  const { auth, outputs } = services;
+  // When the service refuses the session, the page signs out too.
+  const [queries] = useState(() => createQueryClient(outputs, () => void auth.signOut({ scope: "local" })));
   return (
     <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
       <ServicesContext value={services}>
@@ -30,7 +30,7 @@ export function App({ services, link, restored }: { services: Services; link: Au
   );
 }
 
-/** Loaded with the first message; when that fails, no message is shown. */
+/** The toasts load with the first message. If they cannot load, no message is shown. */
 const LoadedToasts = lazy(() => import("./Toasts.tsx").catch(() => ({ default: () => <></> })));
 
 function Toasts() {

@@ -21,10 +21,7 @@ export class CrashBoundary extends Component<{ children: ReactNode }, { error: E
 /** Messages of Chromium, Firefox, Safari and Vite for a script or style that fails to load. */
 const NOT_LOADED = /dynamically imported module|importing a module script|preload css/i;
 
-/**
- * Shown instead of the failed part. A part that failed to load is loaded again when the network returns; after an update of the
- * dashboard, reloading helps.
- */
+/** Replaces the failed part. If a part failed to load, the page reloads when the network returns. */
 function Crashed({ error }: { error: Error }) {
   const isNotLoaded = NOT_LOADED.test(error.message);
   useWindowEvent("online", () => {

@@ -4,7 +4,7 @@ import { skipToken, useQuery } from "@tanstack/react-query";
 import { Suspense, useRef } from "react";
 import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
 import type { Project } from "../../../client/index.ts";
-import { projectKey } from "../queries/query-client.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { Brand } from "../ui/Brand.tsx";
 import { IconChartBar, IconKey, IconMovie, IconPhoto, IconUsers, IconWebhook } from "../ui/Icons.tsx";
 import { CrashBoundary } from "./CrashBoundary.tsx";
@@ -12,7 +12,6 @@ import classes from "./layout.module.css";
 import { PersonMenu } from "./PersonMenu.tsx";
 import { ServiceBanner } from "./ServiceBanner.tsx";
 
-/** Header, navigation and page. On a phone the navigation is behind the burger. */
 export function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();
@@ -22,7 +21,7 @@ export function Layout() {
   // Screen readers and keyboards start at the top of the new page.
   useDidUpdate(() => {
     close();
-    if (!isBack) window.scrollTo(0, 0); // the browser returns to where the page was
+    if (!isBack) window.scrollTo(0, 0); // the browser restores the position itself
     if (document.activeElement === document.body || document.activeElement?.closest("nav")) main.current?.focus();
   }, [pathname]);
 
@@ -54,7 +53,7 @@ export function Layout() {
           </Group>
         </Container>
       </header>
-      {isOpen && ( // when closed, Tab must not reach its links
+      {isOpen && ( // Tab must not reach the links of a closed menu
         <Box component="nav" className={classes.menu} p="md" aria-label="Pages" hiddenFrom="md">
           <Navigation />
         </Box>
@@ -85,8 +84,8 @@ const PAGES = [
 function Navigation() {
   const { pathname } = useLocation();
   const projectId = /^\/projects\/([^/]+)/.exec(pathname)?.[1] ?? "";
-  // Not read here: the project's page reads it.
-  const project = useQuery<Project>({ queryKey: projectKey(projectId), queryFn: skipToken }).data;
+  // The project's page reads the project. The navigation only looks into the cache.
+  const project = useQuery<Project>({ queryKey: queryKeys.project(projectId), queryFn: skipToken }).data;
   return PAGES.map(({ to, label, Icon }) => {
     const ofProject = project && (project.filmId === null ? "/projects" : "/films");
     const isHere = projectId === "" ? pathname === to || pathname.startsWith(`${to}/`) : to === ofProject;

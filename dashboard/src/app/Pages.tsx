@@ -4,7 +4,7 @@ import { SignedIn, SignedOut } from "../session/Guards.tsx";
 import { Missing } from "../ui/PageParts.tsx";
 import { Layout } from "./Layout.tsx";
 
-/** A page, loaded when it is first opened: the default export of its file. */
+/** Loads a page when it is first opened. */
 function page(load: () => Promise<{ default: ComponentType }>) {
   const Page = lazy(load);
   return <Page />;
@@ -40,7 +40,7 @@ const routes = (
   </Routes>
 );
 
-/** Behind the #, so any static host works. */
+/** Routes are behind the #, so any static host can serve the dashboard. */
 export function Pages() {
   return (
     <HashRouter>

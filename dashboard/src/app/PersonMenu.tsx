@@ -2,6 +2,7 @@ import { ActionIcon, type MantineColorScheme, Menu, Text, useMantineColorScheme 
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { useSavePlans } from "../queries/plan-edits.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { IconChartBar, IconDeviceDesktop, IconLogout, IconMoon, IconSun, IconUser } from "../ui/Icons.tsx";
@@ -15,11 +16,11 @@ const SCHEMES = [
   { scheme: "auto", label: "System", Icon: IconDeviceDesktop },
 ] as const;
 
-/** Account menu: email, this month's sum, colour scheme, sign out, version. Inside the header, so that it belongs to a landmark. */
+/** The menu is inside the header, so that it belongs to a landmark. */
 export function PersonMenu() {
   const { session, signOut } = useSession();
   const savePlans = useSavePlans();
-  /** What cannot be saved is lost: nothing of a user stays in the browser. */
+  /** Settings that cannot be saved are lost: nothing of a user stays in the browser. */
   const leave = () =>
     savePlans()
       .catch((error: unknown) => notifyError("Could not save the settings of a shot", error))
@@ -63,7 +64,6 @@ export function PersonMenu() {
   );
 }
 
-/** This month's sum and the balance, read when the menu opens. */
 function ThisMonth() {
   const { data } = useUsage("day");
   return (
@@ -74,11 +74,10 @@ function ThisMonth() {
   );
 }
 
-/** The version that the database has installed, read when the menu opens. */
 function Version() {
   const { callPlatform } = useServices();
   const { data } = useQuery({
-    queryKey: ["installed-version"],
+    queryKey: queryKeys.installedVersion,
     queryFn: async ({ signal }) => {
       const answer = await callPlatform("/functions/v1/api/health", { signal });
       return (answer as { data: { schemaVersion?: string } }).data.schemaVersion ?? ""; // functions may be older than the page

@@ -5,12 +5,12 @@ import { KeyframeError } from "../../../client/index.ts";
 import { isPassing } from "../queries/query-client.ts";
 import { IconCloudOff } from "../ui/Icons.tsx";
 
-/** Shown while data may be out of date. Lies over the page, so that nothing moves when it appears. */
+/** Says that data may be out of date. The banner lies over the page, so that nothing moves when it appears. */
 export function ServiceBanner() {
   const { online } = useNetwork();
   const failure = useFailure();
   return (
-    // Always rendered: screen readers announce changes only of an existing live region.
+    // The region is always rendered: screen readers announce changes only of an existing live region.
     <Box role="status" pos="fixed" left={16} right={16} bottom={16} style={{ zIndex: 300, pointerEvents: "none" }}>
       {(!online || failure !== null) && (
         <Alert color="yellow" variant="filled" w="fit-content" maw="44rem" mx="auto" bdrs="md" icon={<IconCloudOff />}>
@@ -26,10 +26,10 @@ const sentenceOf = (failure: Error | null) =>
     ? failure.message
     : "Cannot reach the service. Retrying; this page may be out of date.";
 
-/** Why a query on this page is retrying; null when none is. */
+/** Why a query on this page is retrying. Null when none is. */
 function useFailure(): Error | null {
   const cache = useQueryClient().getQueryCache();
   const predicate = ({ state }: Query) => isPassing(state.fetchFailureReason);
-  useIsFetching({ predicate }); // renders again when their number changes
+  useIsFetching({ predicate }); // renders again when the number of such queries changes
   return cache.findAll({ fetchStatus: "fetching", predicate })[0]?.state.fetchFailureReason ?? null;
 }

@@ -32,7 +32,7 @@ export const theme = createTheme({
     ModalCloseButton: { defaultProps: { "aria-label": "Close" } },
     DrawerCloseButton: { defaultProps: { "aria-label": "Close" } },
     Notification: { defaultProps: { closeButtonProps: { "aria-label": "Dismiss" } } },
-    // The placeholder is not a menu item, which axe reports.
+    // axe reports the placeholder, because it is not a menu item.
     Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
   },
 });
@@ -50,6 +50,6 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--mantine-color-dimmed": "var(--mantine-color-dark-1)",
     "--mantine-color-error": "var(--mantine-color-red-4)",
     "--mantine-color-anchor": "var(--mantine-color-iris-3)",
-    "--mantine-color-disabled": "var(--mantine-color-dark-5)", // on a card, which has the library's own shade
+    "--mantine-color-disabled": "var(--mantine-color-dark-5)", // the library's own shade is that of a card
   },
 });

@@ -6,15 +6,15 @@ import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { capitalized } from "../ui/words.ts";
 
 const KINDS = ["character", "place", "prop", "style"] as const;
-/** Its images are uploads, not takes of a project. */
+/** The images of an element are uploads, not takes of a project. */
 export const NO_PROJECT = { takes: { "first-frame": null, "last-frame": null, video: null } };
 
 const NOTHING: ElementFields = { kind: "character", name: "", text: "", imagePaths: [] };
 
 type Props = DialogProps & {
-  /** Null: a new one. */
+  /** Null creates an element. */
   element: Element | null;
-  /** Its name must be unique among these elements. */
+  /** The element's name must be unique among these. */
   beside: Element[];
   /** The film whose cast the new element joins. */
   film?: Film;

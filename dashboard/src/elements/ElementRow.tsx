@@ -10,9 +10,9 @@ import { ElementDialog, NO_PROJECT } from "./ElementDialog.tsx";
 
 type Props = {
   element: Element;
-  /** Its name must be unique among these elements. */
+  /** The element's name must be unique among these. */
   beside: Element[];
-  /** Beside “Edit” and “Delete”. */
+  /** Actions in addition to “Edit” and “Delete”. */
   actions?: Action[];
   children?: ReactNode;
 };

@@ -5,19 +5,19 @@ import type { Film } from "../../../client/index.ts";
 import { useDeleted } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe } from "../services.ts";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 
-/** So many fit into the dialog; a search finds the others. */
+/** The number of shots that fit into the dialog. A search finds the others. */
 const MAX_SHOWN = 8;
 
-/** Puts an existing project into a film, as its last shot. */
 export function AddShot({ film, ...opened }: DialogProps & { film: Film }) {
   const keyframe = useKeyframe();
   const [{ typed, chosen }, set, dialog] = useTyped({ typed: "", chosen: "" }, opened);
   const [search] = useDebouncedValue(typed.trim(), 250);
   const { data, error } = useQuery({
-    queryKey: ["projects", "to add", search],
+    queryKey: queryKeys.projectsToAdd(search),
     queryFn: ({ signal }) => keyframe.projects.list({ search: search || undefined, limit: 50 }, { signal }),
     enabled: dialog.isOpen,
     placeholderData: keepPreviousData,

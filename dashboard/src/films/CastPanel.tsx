@@ -10,7 +10,6 @@ import { ErrorNotice } from "../ui/Notices.tsx";
 import { Panel } from "../ui/PageParts.tsx";
 import { useDialog } from "../ui/Dialogs.tsx";
 
-/** The elements that the shots of a film are made with. */
 export function CastPanel({ film }: { film: FilmWithShots }) {
   const { elementIds } = film;
   const creating = useDialog();

@@ -10,7 +10,7 @@ import { saveAs } from "../takes/use-download.ts";
 import { type DialogProps, FormDialog } from "../ui/Dialogs.tsx";
 
 declare global {
-  // In Chromium only, so not in TypeScript.
+  // TypeScript does not declare these: only Chromium has them.
   interface Window {
     showSaveFilePicker?: (options: { suggestedName: string }) => Promise<FileSystemFileHandle>;
   }
@@ -21,7 +21,7 @@ declare global {
 
 const DOING = { downloading: "Downloading", joining: "Joining", packing: "Packing" };
 
-/** Makes one file of a film. What is downloaded of the shots is kept until `close`. */
+/** Makes one file of a film. Downloaded shots are kept until `close`. */
 function useFilmFile(film: FilmWithShots, isRoughCut: boolean) {
   const keyframe = useKeyframe();
   const deleted = useDeleted();
@@ -37,7 +37,7 @@ function useFilmFile(film: FilmWithShots, isRoughCut: boolean) {
       const { signal } = running.current;
       setProgress(null);
       const name = `${safeFileName(film.title)}${isRoughCut ? " (rough cut)" : ""}.${format}`;
-      // First: a browser opens its file dialog only right after a click. Undefined: the browser has none.
+      // The file dialog comes first: a browser opens it only right after a click. Undefined: the browser has none.
       const file = await window.showSaveFilePicker?.({ suggestedName: name }).catch(nullIfAborted);
       if (file === null) return null;
       try {
@@ -53,7 +53,7 @@ function useFilmFile(film: FilmWithShots, isRoughCut: boolean) {
         }
         return name;
       } catch (error) {
-        if ((await file?.getFile())?.size === 0) await file?.remove?.(); // the browser made it
+        if ((await file?.getFile())?.size === 0) await file?.remove?.(); // the browser created the empty file
         throw error;
       }
     },
@@ -67,7 +67,6 @@ function useFilmFile(film: FilmWithShots, isRoughCut: boolean) {
 
 type Format = "mp4" | "zip";
 
-/** Downloads a film as one file. */
 export function DownloadFilm({ film, isOpen, onClose }: DialogProps & { film: FilmWithShots }) {
   const [format, setFormat] = useState<Format>("mp4");
   const missing = missingShots(film);

@@ -8,7 +8,7 @@ import { ActionsMenu, deletion, renaming } from "../ui/ActionsMenu.tsx";
 import { DeleteDialog } from "../ui/Dialogs.tsx";
 import { ShareFilm } from "./ShareFilm.tsx";
 
-/** Copies a film with its cast and the shots that are shown, as they are planned. Their takes are not copied. */
+/** Copies a film, its cast, and the shown shots with their plans. Takes are not copied. */
 async function copyFilm(keyframe: KeyframeClient, { filmId, projectIds }: FilmWithShots, key: string): Promise<Film> {
   const { title, description, elementIds, shots, updatedAt } = await keyframe.films.read(filmId);
   const fields = { title: copyTitle(title), description, elementIds };

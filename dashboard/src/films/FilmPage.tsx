@@ -101,7 +101,7 @@ function FilmView({ film }: FilmProps) {
   );
 }
 
-/** Stores the end images on which other videos start: of this film's next shots, and of those that wait for one. */
+/** Stores the end images that other videos start on: videos of the next shots, and videos that wait for one. */
 function useStoreNeededEnds({ shots }: FilmWithShots): Error | null {
   const awaited = new Set(shots.map(({ predictions }) => predictions.video?.waitsFor));
   return useStoreEnds(
@@ -111,7 +111,7 @@ function useStoreNeededEnds({ shots }: FilmWithShots): Error | null {
   );
 }
 
-/** What the player plays, each with the picture of the frame that it starts on. */
+/** The videos of the film, each with the picture of its first frame. */
 function videosOf({ shots }: FilmWithShots) {
   const frames = shots.flatMap(({ takes }) => [takes["first-frame"], takes["last-frame"]]);
   const posters = new Map(frames.map((frame) => [frame?.predictionId ?? null, frame?.output?.url]));

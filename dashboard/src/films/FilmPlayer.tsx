@@ -6,20 +6,20 @@ import screen from "../takes/takes.module.css";
 import { clockTime } from "../ui/format-time.ts";
 
 type PlayedFile = ShownFile & { durationSeconds?: number | undefined };
-/** `poster`: the picture of the frame that it starts on, where there is one. */
+/** `poster`: the picture of the video's first frame. */
 type ShotVideo = { id: string; title: string; number: number; output: PlayedFile; poster?: string | undefined };
 
-/** How long a picture is shown that a model made instead of a video: its own length is unknown. */
+/** How long the player shows a picture that a model made instead of a video: its length is unknown. */
 const PICTURE_SECONDS = 4;
 const secondsOf = ({ durationSeconds, contentType }: PlayedFile) =>
   durationSeconds ?? (isPicture(contentType) ? PICTURE_SECONDS : 0);
 
-/** What plays of a film. `videos`: those of the shots that have one, in order. */
+/** The state of a film's player. `videos`: the shots' videos, in order. */
 export function useFilmPlayer(videos: ShotVideo[]) {
   const frame = useRef<HTMLDivElement>(null);
   const [played, show] = useState<string | null>(null);
   const shown = videos.find(({ id }) => id === played) ?? videos[0];
-  /** From the beginning of a shot. */
+  /** Plays from the beginning of a shot. */
   const play = (id: string) => {
     show(id);
     frame.current?.scrollIntoView({ block: "nearest" });
@@ -28,10 +28,10 @@ export function useFilmPlayer(videos: ShotVideo[]) {
     video.currentTime = 0;
     video.play().catch(() => undefined); // paused meanwhile
   };
-  return { frame, videos, shown, isPlaying: played !== null, show, play }; // isPlaying: also while paused
+  return { frame, videos, shown, isPlaying: played !== null, show, play }; // isPlaying stays true while paused
 }
 
-/** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
+/** Plays all videos in one player: a second player would end full screen and lose the focus. */
 export function FilmPlayer({ player, count }: { player: ReturnType<typeof useFilmPlayer>; count: number }) {
   const { frame, videos, shown, isPlaying, show } = player;
   const [at, setAt] = useState({ path: "", seconds: 0 });

@@ -12,12 +12,11 @@ import { type DialogProps, FormDialog, useDialog } from "../ui/Dialogs.tsx";
 import { notifyError } from "../ui/Notices.tsx";
 import { GenerateMissing } from "./GenerateMissing.tsx";
 
-/** Generates what is missing or outdated, and says what is being generated. Nothing for a film that is complete. */
 export function FilmProgress({ film }: { film: FilmWithShots }) {
   const { shots } = film;
   const generating = useDialog();
   const savePlans = useSavePlans();
-  // Prices are those of saved plans.
+  // The plans are saved first: the service prices saved plans.
   const opening = useMutation({
     meta: CHANGES_NOTHING,
     mutationFn: () => savePlans(film.projectIds),
@@ -28,7 +27,7 @@ export function FilmProgress({ film }: { film: FilmWithShots }) {
   const running = shots.flatMap(runningOf);
   const isComplete = missingVideos(film) === null;
   const isOutdated = shots.some(({ takes }) => Object.values(takes).some((take) => take?.outdated));
-  /** Each shot without a video is being made. */
+  /** Whether every shot without a video is being generated. */
   const isUnderWay = shots.every((shot) => shot.takes.video !== null || runningOf(shot).length > 0);
   const canGenerate = !isComplete || isOutdated;
   return (
@@ -75,7 +74,7 @@ function CancelDialog({ running, isOpen, onClose }: DialogProps & { running: Sho
   );
 }
 
-/** Such as “2 first frames, 1 video”. */
+/** For example “2 first frames, 1 video”. */
 const runningWords = (running: ShotPrediction[]): string =>
   PLAYING_ORDER.flatMap((step) => {
     const { length } = running.filter((one) => one.step === step);

@@ -45,7 +45,7 @@ export default function FilmsPage() {
   );
 }
 
-/** So many fit beside each other on a phone. */
+/** The number of pictures that fit beside each other on a phone. */
 const PICTURES = 4;
 
 function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Film }) {

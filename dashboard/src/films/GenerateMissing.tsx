@@ -3,23 +3,24 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { FilmEstimate, FilmWithShots, KeyframeClient, Prediction, Step } from "../../../client/index.ts";
 import { continuesPrevious } from "../queries/film-queries.ts";
-import { type Once, useOnce } from "../queries/use-once.ts";
-import { useKeyframe } from "../services.ts";
+import { mutationKeys, queryKeys } from "../queries/query-keys.ts";
+import { useOnce } from "../queries/use-once.ts";
+import { type Once, useKeyframe } from "../services.ts";
 import { aboutWords, exceedsBalance, ofPart, overBudgetWords } from "../takes/cost-words.ts";
 import { countWords, PLAYING_ORDER, STEP_NAME } from "../takes/status-words.ts";
 import { CreditLink, ErrorNotice } from "../ui/Notices.tsx";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 import { capitalized } from "../ui/words.ts";
 
-/** Null: one is not known. */
+/** The sum is null if an amount is unknown. */
 const sumOf = (micros: (number | null)[]) =>
   micros.reduce((some, one) => (some === null || one === null ? null : some + one), 0);
 
-/** What a step of the film would cost, outdated takes included, and which shots cannot start. */
+/** The cost of a step of the film, and the shots that cannot start. */
 function useFilmEstimate({ filmId, updatedAt, shots }: FilmWithShots, step: Step, outdated: boolean, enabled: boolean) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: ["film estimate", filmId, step, updatedAt, outdated, ...shots.map((shot) => shot.updatedAt)],
+    queryKey: queryKeys.filmEstimate(filmId, step, outdated, updatedAt, ...shots.map((shot) => shot.updatedAt)),
     queryFn: ({ signal }) => keyframe.films.estimate(filmId, step, { outdated }, { signal }),
     enabled,
     retry: false,
@@ -27,9 +28,9 @@ function useFilmEstimate({ filmId, updatedAt, shots }: FilmWithShots, step: Step
 }
 
 type Missing = FilmEstimate["shots"][number];
-type Listed = Missing & { isOn: boolean; isOff: boolean; note: string; label: string };
+type Listed = Missing & { isChecked: boolean; isDisabled: boolean; note: string; label: string };
 
-/** The shots that lack a step, with their boxes. A shot that continues one whose box is not checked cannot be made. */
+/** The shots that lack a step, with their checkboxes. A shot cannot be made if it continues one that is not checked. */
 function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Missing[], unticked: string[]): Listed[] {
   const listed: Listed[] = [];
   for (const one of missing) {
@@ -39,10 +40,10 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
     const take = shot.takes[step];
     const continues = step === "video" && continuesPrevious(shots, at);
     const previous = listed.find(({ projectId }) => continues && projectId === projectIds[at - 1]);
-    // A shot whose take is up to date is listed only because the shot before is.
+    // A shot whose take is up to date is listed only because the previous shot is listed too.
     const hasReason = shots[at - 1]?.takes.video && take?.outdated !== false;
-    const isLeftOutToo = previous?.isOn === false && !hasReason;
-    const isOff = one.error !== null || isLeftOutToo;
+    const isLeftOutToo = previous?.isChecked === false && !hasReason;
+    const isDisabled = one.error !== null || isLeftOutToo;
     const notes = {
       error: one.error?.code === "frame_not_ready" && !continues ? "It has no first frame yet." : one.error?.message,
       leftOutToo: isLeftOutToo ? `It continues shot ${at}, which is left out.` : undefined,
@@ -51,8 +52,8 @@ function listShots({ projectIds, shots }: FilmWithShots, step: Step, missing: Mi
     };
     listed.push({
       ...one,
-      isOn: !isOff && !unticked.includes(one.projectId),
-      isOff,
+      isChecked: !isDisabled && !unticked.includes(one.projectId),
+      isDisabled,
       note: notes.error ?? notes.leftOutToo ?? `${notes.again ?? ""}${notes.start}`.trim(),
       label: `${at + 1}. ${shot.title}`,
     });
@@ -71,10 +72,10 @@ export function GenerateMissing({ film, ...opened }: DialogProps & { film: FilmW
   const videos = useFilmEstimate(film, "video", outdated, dialog.isOpen);
   const step = chosen ?? (frames.data?.shots.length === 0 ? "video" : "first-frame");
   const { data, error } = useFilmEstimate(film, step, outdated, dialog.isOpen);
-  const starting = useOnce(startAtPrice, undefined, ["start film", filmId]);
+  const starting = useOnce(startAtPrice, undefined, mutationKeys.startFilm(filmId));
 
   const listed = data && listShots(film, step, data.shots, unticked);
-  const selected = listed?.filter(({ isOn }) => isOn) ?? [];
+  const selected = listed?.filter(({ isChecked }) => isChecked) ?? [];
   const atMostMicros = sumOf(selected.map((one) => one.atMostMicros));
   const hasAllVideos = shots.every(({ takes }) => takes.video !== null);
   const stepName = STEP_NAME[step].toLowerCase();
@@ -109,15 +110,15 @@ export function GenerateMissing({ film, ...opened }: DialogProps & { film: FilmW
       <ErrorNotice title="Could not load what is missing" error={error} />
       {listed?.length === 0 && <Text size="sm">Each shot has a {stepName}, needs none, or is generating one.</Text>}
       <Stack gap="xs" mah="40vh" style={{ overflowY: "auto" }}>
-        {listed?.map(({ projectId, isOn, isOff, note, label }) => (
+        {listed?.map(({ projectId, isChecked, isDisabled, note, label }) => (
           <Checkbox
             key={projectId}
             label={label}
             description={note || null}
-            checked={isOn}
-            disabled={isOff}
+            checked={isChecked}
+            disabled={isDisabled}
             onChange={() =>
-              set({ unticked: isOn ? [...unticked, projectId] : unticked.filter((id) => id !== projectId) })
+              set({ unticked: isChecked ? [...unticked, projectId] : unticked.filter((id) => id !== projectId) })
             }
           />
         ))}
@@ -137,7 +138,7 @@ const Started = ({ step, count }: { step: Step; count: number }) => (
 
 type PriceProps = { all: FilmEstimate; step: Step; selected: Missing[]; videos: Missing[] | undefined };
 
-/** What the selected shots cost, and with first frames also what their videos will. Says if a budget or the balance would refuse them. */
+/** The price of the selected shots; for first frames, also of their videos. Says if a budget or the balance would refuse the start. */
 function Price({ all, step, selected, videos }: PriceProps) {
   const sum = sumOf(selected.map(({ estimateMicros }) => estimateMicros));
   const later = videos?.filter(({ error }) => error === null || error.code === "frame_not_ready") ?? [];
@@ -168,9 +169,6 @@ type Start = {
   atMostMicros: number | null;
 };
 
-/** The quotes of starts without an answer, by what is sent once: sent again, it is the same start. */
-const quotes = new WeakMap<object, FilmEstimate>();
-
 /** Starts at the price that was shown, or not at all: somebody may have changed how a shot is made. */
 async function startAtPrice(
   keyframe: KeyframeClient,
@@ -178,11 +176,11 @@ async function startAtPrice(
   once: Once,
 ): Promise<Prediction[]> {
   if (atMostMicros === null) return (await keyframe.films.generate(filmId, step, body, once)).predictions;
-  const priced = quotes.get(once) ?? (await keyframe.films.estimate(filmId, step, body, { quote: true }));
+  const priced = once.quote ?? (await keyframe.films.estimate(filmId, step, body, { quote: true }));
   if (priced.shots.length === 0) return [];
   if (priced.quoteId === null || priced.atMostMicros !== atMostMicros)
     throw new Error("The price has changed. Close this dialog and open it again.");
-  quotes.set(once, priced);
+  once.quote = priced;
   const { predictions = [] } = await keyframe.startQuote({ quoteId: priced.quoteId, atMostMicros });
   return predictions;
 }

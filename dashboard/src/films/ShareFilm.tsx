@@ -2,6 +2,7 @@ import { Group, Stack, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { Film, Share } from "../../../client/index.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { SmallButton } from "../ui/Buttons.tsx";
@@ -13,15 +14,14 @@ import { Unread } from "../ui/PageParts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { type DialogProps, FormDialog } from "../ui/Dialogs.tsx";
 
-/** Below the address of this page, also where it is in a folder. */
+/** The link extends the address of this page, which may be in a folder. */
 const linkOf = (token: string) => `${location.href.split("#")[0]}#/shared/${token}`;
 
-/** Makes and revokes links to a film. */
 export function ShareFilm({ film: { filmId }, isOpen, onClose }: DialogProps & { film: Film }) {
   const keyframe = useKeyframe();
   const [days, setDays] = useState("");
   const shares = useQuery({
-    queryKey: ["shares", filmId],
+    queryKey: queryKeys.shares(filmId),
     queryFn: ({ signal }) => keyframe.films.shares(filmId, { signal }),
     enabled: isOpen,
   });

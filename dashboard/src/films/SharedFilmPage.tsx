@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { useParams } from "react-router";
 import type { SharedFilm } from "../../../client/index.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe } from "../services.ts";
 import { Brand } from "../ui/Brand.tsx";
 import link from "../ui/cover-link.module.css";
@@ -16,7 +17,7 @@ export default function SharedFilmPage() {
   const { token = "" } = useParams();
   const keyframe = useKeyframe();
   const film = useQuery({
-    queryKey: ["shared", token],
+    queryKey: queryKeys.sharedFilm(token),
     queryFn: ({ signal }) => keyframe.films.readShared(token, { signal }),
   });
   if (isGone(film.error)) {
@@ -49,7 +50,7 @@ const Frame = ({ children }: { children: ReactNode }) => (
 
 function SharedFilmView({ film: { title, shots } }: { film: SharedFilm }) {
   const videos = shots.flatMap(({ title, video }, at) =>
-    // Its address without the signature names the file.
+    // The address without the signature names the file.
     video ? [{ id: String(at), title, number: at + 1, output: { ...video, path: new URL(video.url).pathname } }] : [],
   );
   const player = useFilmPlayer(videos);

@@ -28,7 +28,6 @@ import type { ShotOrder } from "./use-shot-order.ts";
 type Place = { shot: Shot; at: number; shots: Shot[] };
 type Props = Place & { order: ShotOrder; onPlay: (projectId: string) => void };
 
-/** A shot of a film: its place, its pictures, and what runs or is wrong. */
 export function ShotRow({ order, onPlay, ...place }: Props) {
   const { shot, at, shots } = place;
   const { projectId, title, predictions, takes } = shot;
@@ -83,7 +82,7 @@ export function ShotRow({ order, onPlay, ...place }: Props) {
 function ShotHead({ shot, at, shots, order }: Place & { order: ShotOrder }) {
   const { projectId, title } = shot;
   const handle = useDrag((state) => order.onDrag(at, state));
-  // Not disabled: a button would lose the keyboard focus.
+  // A disabled button would lose the keyboard focus.
   const mover = (Mark: Icon, where: string, to: number) => (
     <ActionIcon
       variant="default"
@@ -115,7 +114,7 @@ function ShotHead({ shot, at, shots, order }: Place & { order: ShotOrder }) {
   );
 }
 
-/** The frames that the video of a shot was made from. Of a shot without one, those of the next one, and in words how it would be made. */
+/** The frames that a shot's video was made from. Without a video: the frames of the next one, and how it would be made. */
 function useMadeFrom({ shot, at, shots }: Place) {
   const { plan, takes } = shot;
   const models = useModels();
@@ -129,11 +128,11 @@ function useMadeFrom({ shot, at, shots }: Place) {
   return { first: startOf(setup, takes, previous), last, words };
 }
 
-/** The frame that the video of a shot ends on, or would end on: a path or an id. */
+/** The frame that a shot's video ends on, or would end on: a path or an id. */
 const endOf = ({ takes: { video, "last-frame": last } }: Shot): string | null =>
   video === null ? (last?.predictionId ?? null) : frameOf(video.input, "lastFrame");
 
-/** Says of a video that it starts on a frame of another shot, which is not the end of the previous one. */
+/** Says that a video starts on a frame of another shot, but not on the end of the previous one. */
 function BrokenJoin({ shot, at, shots, known, first }: Place & { known: Known; first: string | null }) {
   const start = usePrediction(known, shot.takes.video === null || first === null || isUpload(first) ? null : first);
   const previous = shots[at - 1];

@@ -19,10 +19,10 @@ export function useShotOrder(film: FilmWithShots) {
   return { move, moved, error: change.error, ...useDragOrder(move) };
 }
 
-/** `boxes`: of all items when it began. The others are moved, so they are not measured again. */
+/** `boxes`: the positions of all items when the drag began. Items move during a drag, so they are not measured again. */
 type Drag = { from: number; to: number; by: number; startY: number; items: Element[]; boxes: DOMRect[] };
 
-/** Orders the items of a list by handles that are dragged with mouse, pen or finger. `onDrag`: what `useDrag` of a handle calls. */
+/** Reorders a list by handles that mouse, pen or finger drags. `useDrag` of each handle calls `onDrag`. */
 function useDragOrder(onDrop: (from: number, to: number) => void) {
   const [drag, setDrag] = useState<Drag | null>(null);
 

@@ -1,6 +1,7 @@
 import { Badge, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { Key } from "../../../client/index.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe } from "../services.ts";
 import { NewButton, SmallButton } from "../ui/Buttons.tsx";
 import { unlessGone } from "../ui/errors.ts";
@@ -14,7 +15,7 @@ import { NewKey, rightName } from "./NewKey.tsx";
 
 export default function KeysPage() {
   const keyframe = useKeyframe();
-  const keys = useQuery({ queryKey: ["keys"], queryFn: ({ signal }) => keyframe.keys.list({ signal }) });
+  const keys = useQuery({ queryKey: queryKeys.apiKeys, queryFn: ({ signal }) => keyframe.keys.list({ signal }) });
   const creating = useDialog();
   const isEmpty = keys.data?.length === 0;
   return (

@@ -10,7 +10,7 @@ import { CopyText } from "../ui/CopyButton.tsx";
 
 const MAX_DOLLARS = 1_000_000;
 
-/** What keys may do; each may do what those before it may. */
+/** The rights of keys. Each right includes those before it. */
 const RIGHTS: Record<KeyRight, { label: string; text: string }> = {
   read: { label: "Read", text: "See films, projects, elements, takes and costs." },
   generate: { label: "Generate", text: "Also create and change them, and start takes, which spends your money." },

@@ -13,11 +13,11 @@ import { focusProblem } from "../ui/dialog-focus.ts";
 import { type DialogProps, FormDialog, useTyped } from "../ui/Dialogs.tsx";
 
 type Props = DialogProps & {
-  /** The film whose shot it becomes. */
+  /** The film that the new shot joins. */
   filmId?: string;
-  /** The shot that it follows, and whose ratio, reference image and settings it copies. */
+  /** The new shot follows this one, and copies its ratio, reference image and settings. */
   before?: Shot | undefined;
-  /** By default its page is opened. */
+  /** By default, the page of the new project opens. */
   onCreated?: (project: Project) => void;
 };
 
@@ -28,7 +28,6 @@ type NewShot = ProjectTexts & { filmId?: string | undefined; beginning: Beginnin
 
 type Typed = { isTried: boolean; chosen?: string };
 
-/** Creates a project. */
 export function NewProject({ filmId, before, onCreated, ...opened }: Props) {
   const navigate = useNavigate();
   const cast = useCast({ filmId: (opened.isOpen && filmId) || null, elementIds: null });
@@ -98,11 +97,11 @@ const CONTINUES = "continues";
 const LAST_FRAME = "last frame";
 const NEW_FRAME = "new frame";
 
-/** Where the video of the next shot starts, by default on the end of the previous one. */
+/** Where the new shot's video starts: by default on the end of the previous video. */
 function startChoice(before: Shot | undefined, chosen: string | undefined) {
   const lastFrame = before?.takes["last-frame"] ?? null;
   const video = before?.takes.video?.output;
-  const hasNoEnd = video ? isPicture(video.contentType) : lastFrame !== null; // that frame is there already
+  const hasNoEnd = video ? isPicture(video.contentType) : lastFrame !== null; // the last frame exists already
   const value = chosen ?? (!hasNoEnd ? CONTINUES : lastFrame ? LAST_FRAME : NEW_FRAME);
   const atLastFrame = value === LAST_FRAME && lastFrame ? { firstFramePredictionId: lastFrame.predictionId } : null;
   return { value, lastFrame, beginning: value === CONTINUES ? { continuesPreviousShot: true } : atLastFrame };

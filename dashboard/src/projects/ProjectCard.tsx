@@ -11,7 +11,7 @@ import { PLAYING_ORDER } from "../takes/status-words.ts";
 import { TakePicture } from "../takes/TakePicture.tsx";
 import screen from "../takes/takes.module.css";
 
-/** The whole card links to its page. `film`: the one that it belongs to. */
+/** The whole card links to the project. `film`: the project's film. */
 export function ProjectCard({ project, film }: { project: ListedProject; film: Film | undefined }) {
   const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
   return (
@@ -58,7 +58,7 @@ export function ProjectCard({ project, film }: { project: ListedProject; film: F
   );
 }
 
-/** The first frame of a project that has made none: that of its shown video, or that of its plan. */
+/** Where a project without a first frame of its own gets one, by its shown video or its plan. */
 function firstFrameWords({ projectId, plan, takes }: ListedProject, film: Film | undefined): string {
   const { continuesPreviousShot, firstFramePredictionId, firstFrameImagePath } =
     takes?.video?.input ?? plan.video ?? {};
@@ -68,7 +68,7 @@ function firstFrameWords({ projectId, plan, takes }: ListedProject, film: Film |
   return firstFrameImagePath ? "An uploaded image" : "Not yet";
 }
 
-/** The project's picture, as its page shows it: its first frame, last frame, the video's first picture, or an icon. */
+/** The project's picture: its first frame, last frame, the first picture of its video, or an icon. */
 function ProjectPicture({ takes }: ListedProject) {
   const prediction = [takes?.["first-frame"], takes?.["last-frame"], takes?.video].find((one) => one?.output != null);
   const none = (
@@ -76,7 +76,7 @@ function ProjectPicture({ takes }: ListedProject) {
       <IconMovie size={40} stroke={1.2} />
     </div>
   );
-  // Decorative: the title beside it is the text.
+  // The picture is decorative: the title beside it is the text.
   return (
     <div className={screen.screen} style={{ borderRadius: 0 }} aria-hidden>
       {prediction == null ? (

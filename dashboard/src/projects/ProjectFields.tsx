@@ -29,7 +29,7 @@ export function ReferenceImage({ project }: { project: ProjectWithPredictions })
   );
 }
 
-/** The aspect ratio of all steps of a project: a choice of those that its models accept. */
+/** Chooses the aspect ratio of all steps, among those that the models accept. */
 export function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project }) {
   const models = Object.values(useModels()).flat();
   const change = useChangeProject(projectId);
@@ -47,13 +47,12 @@ export function AspectRatio({ project: { projectId, aspectRatio } }: { project: 
   );
 }
 
-/** The width for a height of 1. */
 function widthOf(ratio: string): number {
   const [width = 1, height = 1] = ratio.split(":").map(Number);
   return width / height;
 }
 
-/** Whether a shot is made with the cast of its film, or only with those that its prompt names. Nothing where there is no cast. */
+/** Chooses between the film's cast and only the elements that the prompt names. Renders nothing without a cast. */
 export function CastChoice({ project }: { project: Project }) {
   const { projectId, elementIds } = project;
   const { ofFilm } = useCast(project);

@@ -14,10 +14,10 @@ import { unless } from "../ui/errors.ts";
 
 type Props = {
   project: Project & { predictions?: Shot["predictions"] | undefined };
-  /** What the page calls it. */
+  /** What the page calls the project. */
   noun: "project" | "shot";
   onDeleted?: (() => void) | undefined;
-  /** By default a toast is shown. */
+  /** By default, a toast names the copy. */
   onDuplicated?: (copy: Project) => void;
 };
 
@@ -92,10 +92,10 @@ function DeleteProject({ project, noun, isOpen, onClose, onDeleted = onClose }: 
   const hide = useDeleteLater({ id, title, remove: (last) => last.projects.delete(id) }, onDeleted);
   const removal = useMutation({
     mutationFn: async () => {
-      // All of them: its steps show only the latest of several takes.
+      // All takes are read, because a step shows only the latest one.
       const takes = await Array.fromAsync(keyframe.predictions.each(id, { limit: 100, hidden: "true" }));
       const running = takes.filter((take) => !hasEnded(take));
-      if (running.length > 0 && !isRunning) return running; // asks once more
+      if (running.length > 0 && !isRunning) return running; // the dialog asks once more
       for (const one of running) await keyframe.cancel(one).catch(unless("generation_ended"));
       return await hide.mutateAsync();
     },

@@ -58,7 +58,6 @@ function ProjectView({ project }: { project: ProjectWithPredictions }) {
   );
 }
 
-/** The way back, the title, and what can be done with the project. */
 function ProjectHead({ project }: { project: ProjectWithPredictions }) {
   const { title, takes, filmId } = project;
   const navigate = useNavigate();
@@ -92,7 +91,6 @@ function ProjectHead({ project }: { project: ProjectWithPredictions }) {
   );
 }
 
-/** The way back: to the projects, or to the film, with the shots before and after this one. */
 function ShotPlace({ project: { projectId, filmId } }: { project: ProjectWithPredictions }) {
   const { data: film } = useFilm(filmId);
   if (filmId === null) return <BackLink to="/projects" label="Projects" />;
@@ -113,7 +111,7 @@ function ShotPlace({ project: { projectId, filmId } }: { project: ProjectWithPre
   );
 }
 
-/** Without a shot it looks disabled, so that the other one does not move. */
+/** Without a shot, the arrow looks disabled, so that the other arrow does not move. */
 function Neighbor({ name, Mark, shot }: { name: string; Mark: Icon; shot: Shot | undefined }) {
   const mark = <Mark size={16} />;
   if (shot === undefined)

@@ -8,6 +8,7 @@ import { useDeleted } from "../queries/delete-later.ts";
 import { useFilmChoice } from "../queries/film-queries.ts";
 import { runningOf } from "../queries/project-queries.ts";
 import { PAGED } from "../queries/query-client.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe } from "../services.ts";
 import { NewButton } from "../ui/Buttons.tsx";
 import { IconMovie, IconSearch } from "../ui/Icons.tsx";
@@ -17,7 +18,7 @@ import { NewProject } from "./NewProject.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import classes from "./projects.module.css";
 
-/** A card's height, so that nothing jumps. */
+/** The height of a card, so that nothing jumps when the cards load. */
 const CARD_HEIGHT = 400;
 
 export default function ProjectsPage() {
@@ -28,7 +29,7 @@ export default function ProjectsPage() {
   const create = <NewButton onClick={creating.open}>New project</NewButton>;
   return (
     <>
-      {/* Not before the list is read: an empty list moves the button, and a press under way would be lost. */}
+      {/* The button waits for the list: an empty list moves the button, and a press under way would be lost. */}
       <PageHead title="Projects" actions={isNone || list.isPending ? null : create} />
       <Stack gap="lg">
         {!isNone && (
@@ -69,7 +70,7 @@ export default function ProjectsPage() {
   );
 }
 
-/** What is typed, and soon after what is searched for. In the address, so that the back button returns to it. */
+/** `search` follows `typed` after a pause. It is in the address, so that the back button returns to it. */
 function useSearch() {
   const [address, setAddress] = useSearchParams();
   const [typed, setTyped] = useState(address.get("search") ?? "");
@@ -113,26 +114,23 @@ function Cards({ projects }: { projects: ListedProject[] }) {
 }
 
 const A_PAGE = 24;
-/** Empty pages of a search before it waits for “Keep searching”: each costs the database a walk through thousands of projects. */
+/** After so many empty pages, a search waits for “Keep searching”: each page makes Postgres read thousands of projects. */
 const PAGES_WITHOUT_ASKING = 4;
-/** Per page shown, because each refresh reads all of them. */
+/** The pause for each page that is shown, because a refresh reads all pages. */
 const WHILE_RUNNING_MS = 3_000;
 const OTHERWISE_MS = 60_000;
 
-/**
- * The user's projects whose title contains `search`, newest first. Refreshed while a prediction runs. One answer searches a bounded number
- * of projects, so an empty one does not mean that there are no matches: `isSearching` while the next one is read.
- */
+/** One answer searches a limited number of projects: after an empty one, others may match. `isSearching`: the next is being read. */
 function useProjects(search: string) {
   const keyframe = useKeyframe();
   const deleted = useDeleted();
   const list = useInfiniteQuery({
-    queryKey: ["projects", search],
+    queryKey: queryKeys.projects(search),
     queryFn: ({ pageParam: cursor, signal }) => {
       const query = { include: "predictions", limit: A_PAGE, cursor, search: search || undefined } as const;
       return keyframe.projects.list(query, { signal });
     },
-    placeholderData: keepPreviousData, // while another search is read
+    placeholderData: keepPreviousData, // the former search, while another one is read
     ...PAGED,
     refetchInterval: ({ state }) => pauseAfter(state.data?.pages ?? []),
   });

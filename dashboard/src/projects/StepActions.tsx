@@ -19,9 +19,9 @@ import { useEstimate, type useStartStep } from "./use-start.ts";
 type Props = {
   strip: StripState;
   setup: StepSetup;
-  /** Whether it is the next action on this page. */
+  /** Whether this start is the next action on the page. */
   isNext: boolean;
-  /** Why it cannot be started yet. */
+  /** Why the step cannot start yet. */
   notYet: string | null;
   starting: ReturnType<typeof useStartStep>;
   cancel: ReturnType<typeof useCancel>;
@@ -29,7 +29,6 @@ type Props = {
 
 const TAKES = Array.from({ length: 8 }, (_, at) => ({ value: `${at + 1}`, label: counted(at + 1, "take") }));
 
-/** The buttons that start and cancel a step, with the price, or why it would be refused. */
 export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: Props) {
   const { project, texts, plan } = strip;
   const { step, options } = setup;
@@ -42,16 +41,16 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
   const startButton = useRef<HTMLButtonElement>(null);
   const latest = project.predictions[step];
   const running = isRunning(latest) ? latest : null;
-  const isOff = notYet !== null || running !== null || !hasGoodTexts(setup);
+  const isDisabled = notYet !== null || running !== null || !hasGoodTexts(setup);
   const { estimate, isOld, refusal } = useEstimate({
     project,
     step,
     options,
     choices: { ...choices, prompt: unsavedPrompt(strip, setup) },
     isSaved: plan.isSaved,
-    isEnabled: !isOff,
+    isEnabled: !isDisabled,
   });
-  // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
+  // A used budget is only a warning: the service decides when the step starts. An error of a start replaces the warning.
   const overBudget = estimate && overBudgetWords(estimate, takesOf(Number(count)));
   const problem = notYet ?? (starting.error === null ? (refusal ?? overBudget) : null);
 
@@ -59,7 +58,7 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
   useWindowEvent("keydown", (event) => {
     if (!isToGenerate(event, step, isNext)) return;
     event.preventDefault();
-    if (!isOff && !starting.isStarting) start();
+    if (!isDisabled && !starting.isStarting) start();
   });
 
   const Icon = latest === null ? IconPlayerPlay : IconReload;
@@ -73,7 +72,7 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
           size="sm"
           variant={isNext ? "filled" : "default"}
           isBusy={starting.isStarting}
-          isOff={isOff}
+          isDisabled={isDisabled}
           aria-label={`${words}: ${name}`}
           aria-describedby={`estimate-${step} problem-${step}`}
           aria-keyshortcuts="Control+Enter"
@@ -117,7 +116,7 @@ export function StepActions({ strip, setup, isNext, notYet, starting, cancel }: 
   );
 }
 
-/** Ctrl+Enter generates the step that it is pressed in; elsewhere the one that is next. */
+/** Ctrl+Enter generates the step that has the focus, or the next one. */
 function isToGenerate({ target, key, ctrlKey, metaKey }: KeyboardEvent, step: Step, isNext: boolean): boolean {
   if (key !== "Enter" || !(ctrlKey || metaKey) || !(target instanceof Element)) return false;
   if (target.closest("[role=dialog]")) return false;
@@ -127,7 +126,7 @@ function isToGenerate({ target, key, ctrlKey, metaKey }: KeyboardEvent, step: St
 
 type CancelProps = Pick<Props, "cancel"> & { running: Prediction; moveFocus: () => void };
 
-/** It goes when the prediction ends: then the focus moves. */
+/** The button disappears when the prediction ends: then the focus moves. */
 function CancelButton({ running, cancel, moveFocus }: CancelProps) {
   const words = cancel.isPending ? "Canceling…" : "Cancel";
   return (
@@ -149,7 +148,7 @@ const hasGoodTexts = ({ model, options: { prompt, negativePrompt } }: StepSetup)
   textProblem(prompt ?? "", model?.promptMaxLength) === null &&
   textProblem(negativePrompt ?? "", model?.controls.negativePrompt?.maxLength) === null;
 
-/** The project's prompt as it would be saved, for the price; undefined where it is saved or not used. */
+/** The project's unsaved prompt, for the price. Undefined if the prompt is saved or not used. */
 function unsavedPrompt({ project, texts }: StripState, { options }: StepSetup): string | undefined {
   const { textPrompt } = texts.texts;
   const isUsed = options.prompt == null && textPrompt !== project.textPrompt && textPrompt.trim() !== "";

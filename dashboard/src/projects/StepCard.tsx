@@ -27,7 +27,7 @@ type Props = {
   isNext: boolean;
   notYet?: string | null;
   poster?: string | undefined;
-  /** For this step only. */
+  /** Content that only this step has. */
   children?: ReactNode;
 };
 
@@ -40,9 +40,9 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
   const starting = useStartStep(project, step, texts);
   const cancel = useCancel();
   const prompt = options.prompt ?? texts.texts.textPrompt;
-  useDidUpdate(() => void starting.forgive(), [prompt]);
+  useDidUpdate(() => void starting.clearError(), [prompt]);
   const card = useRef<HTMLElement>(null);
-  // A phone shows the card that was used, after a reload.
+  // After a reload, a phone scrolls to the card that was used.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
   useEffect(() => {
     if (!strip.isWide && view.step === step) card.current?.scrollIntoView();
@@ -95,7 +95,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
           project={project}
           cast={cast}
           onChange={(changed) => {
-            starting.forgive();
+            starting.clearError();
             plan.set(step, changed);
           }}
         />
@@ -104,7 +104,7 @@ export function StepCard({ strip, setup, isNext, notYet = null, poster, children
   );
 }
 
-/** Nothing where there is no cast. */
+/** Renders nothing without a cast. */
 function UsedElements({ used, cast }: { used: { name: string }[]; cast: Cast<{ name: string }> }) {
   if (knownOf(cast).length === 0) return null;
   return (
@@ -114,7 +114,7 @@ function UsedElements({ used, cast }: { used: { name: string }[]; cast: Cast<{ n
   );
 }
 
-/** Why a prediction failed, and what to do; nothing for another one. */
+/** Why a prediction failed, and what to do. Renders nothing without an error. */
 function PredictionFailure({ prediction }: { prediction: Prediction }) {
   const { error } = prediction;
   if (error === null) return null;
@@ -132,7 +132,6 @@ function PredictionFailure({ prediction }: { prediction: Prediction }) {
   );
 }
 
-/** What can be done with the take that is shown. */
 function StepTools({ strip: { project, view, onReuse }, shown }: { strip: StripState; shown: Prediction }) {
   const download = useDownload(project.title);
   const name = STEP_NAME[shown.step].toLowerCase();

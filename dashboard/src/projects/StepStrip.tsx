@@ -17,10 +17,9 @@ import type { TextsState } from "./use-texts.ts";
 
 const TakeDialogs = lazy(() => import("../takes/TakeDialogs.tsx"));
 
-/** On a phone, one below the other. */
+/** On a phone, the steps are one below the other, in this order. */
 const MAKING_ORDER = ["first-frame", "last-frame", "video"] as const;
 
-/** The steps of a project as a strip of film, and the dialogs of their takes. */
 export function StepStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
   const strip = useStrip(project, texts);
   const { plan, view, selection, onReuse, isWide } = strip;
@@ -56,7 +55,7 @@ export function StepStrip({ project, texts }: { project: ProjectWithPredictions;
   );
 }
 
-/** The one action that stands out. Null when all is made. */
+/** The step whose button stands out. Null when everything is made. */
 function nextStep({ takes }: ProjectWithPredictions, needsFrame: boolean): Step | null {
   if (takes["first-frame"] === null && needsFrame) return "first-frame";
   return takes.video === null || takes.video.outdated ? "video" : null;
@@ -64,7 +63,6 @@ function nextStep({ takes }: ProjectWithPredictions, needsFrame: boolean): Step 
 
 type VideoCardProps = { strip: StripState; video: ReturnType<typeof useNextVideo>; isNext: boolean };
 
-/** The video's card, which says what the next one is made from. */
 function VideoCard({ strip, video: { setup, notYet, frames, hasEnd }, isNext }: VideoCardProps) {
   const { project } = strip;
   const shown = project.takes.video;

@@ -9,15 +9,15 @@ import type { Texts, TextsState } from "./use-texts.ts";
 import { SmallButton } from "../ui/Buttons.tsx";
 import { ErrorNotice } from "../ui/Notices.tsx";
 
-/** All fields are beside each other, so that Generate stays in the window. */
+/** The fields are beside each other, so that Generate stays in the window. */
 const ROWS = { minRows: 3, maxRows: 3 };
 const BESIDE = { display: "grid", gap: 10, gridTemplateColumns: "repeat(auto-fit, minmax(min(100%, 250px), 1fr))" };
 
 type Props = {
   state: TextsState;
-  /** What the prompt can name by @. */
+  /** The elements that the prompt can name by @. */
   elements: Element[];
-  /** Beside the description. */
+  /** Fields beside the description. */
   children?: ReactNode;
 };
 
@@ -38,7 +38,7 @@ export function TextsPanel({ state, elements, children }: Props) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const send = conflict === null ? save : saveOver;
-    if (canSave) send().catch(() => undefined); // `error` shows it
+    if (canSave) send().catch(() => undefined); // `error` shows the failure
   };
   return (
     <form noValidate onSubmit={submit}>
@@ -77,7 +77,7 @@ export function TextsPanel({ state, elements, children }: Props) {
             {isDirty && (
               <SmallButton onClick={discard}>{conflict === null ? "Discard" : "Use the saved text"}</SmallButton>
             )}
-            <SmallButton type="submit" isBusy={isSaving} isOff={!canSave}>
+            <SmallButton type="submit" isBusy={isSaving} isDisabled={!canSave}>
               {conflict === null ? "Save" : "Keep my text"}
             </SmallButton>
           </Group>

@@ -1,5 +1,7 @@
 import type { KeyframeClient, Project } from "../../../client/index.ts";
-import { type Once, useOnce } from "../queries/use-once.ts";
+import { mutationKeys } from "../queries/query-keys.ts";
+import { useOnce } from "../queries/use-once.ts";
+import type { Once } from "../services.ts";
 import { notifyError } from "../ui/Notices.tsx";
 import { unless } from "../ui/errors.ts";
 
@@ -8,7 +10,7 @@ type Fields = Parameters<KeyframeClient["projects"]["create"]>[0];
 /** A title has at most 200 characters. */
 export const copyTitle = (title: string) => `${[...title].slice(0, 193).join("")} (copy)`;
 
-/** The fields of a copy of a project. Its takes are not copied. */
+/** The fields of a copy of a project. Takes are not copied. */
 export const copyOf = ({ title, textPrompt, description, aspectRatio, elementIds, plan, filmId }: Project) => ({
   title,
   textPrompt,
@@ -19,21 +21,18 @@ export const copyOf = ({ title, textPrompt, description, aspectRatio, elementIds
   filmId: filmId ?? undefined,
 });
 
-/** Makes a copy, once for each press. A toast says why it failed. */
+/** Makes one copy for each press. A toast says why a copy failed. */
 export function useDuplicate<Copy>(
   id: string,
   title: string,
   ...[make, onDone]: Parameters<typeof useOnce<void, Copy>>
 ) {
-  const { isPending, mutate } = useOnce(make, onDone, ["duplicate", id]);
+  const { isPending, mutate } = useOnce(make, onDone, mutationKeys.duplicate(id));
   const onError = (error: Error) => notifyError(`Could not duplicate “${title}”`, error);
   return () => !isPending && mutate(undefined, { onError });
 }
 
-/**
- * Creates a project with the reference image of another one, once for each version of that. In a film, it follows that one, or is the last
- * shot.
- */
+/** Creates a project, once for each version of `other`, with its reference image. In a film, it follows `other`, or is the last shot. */
 export async function createShot(
   keyframe: KeyframeClient,
   fields: Fields,
@@ -47,7 +46,7 @@ export async function createShot(
   return project;
 }
 
-/** Moves the last shot of a film after another one. If someone else changes the film at the same time, it stays the last. */
+/** Moves a film's last shot after another one. If somebody changes the film at the same time, the shot stays last. */
 async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: string, after: string): Promise<void> {
   const film = await keyframe.films.read(filmId);
   const others = film.projectIds.filter((id) => id !== projectId);

@@ -21,7 +21,7 @@ export function useNextVideo(project: ProjectWithPredictions, planned: StepOptio
   return {
     setup,
     continues,
-    /** Whether a first frame must be made for it. */
+    /** Whether a first frame must be made for the video. */
     needsFrame,
     frames: [
       {
@@ -35,19 +35,18 @@ export function useNextVideo(project: ProjectWithPredictions, planned: StepOptio
   };
 }
 
-/** Why a video that continues the previous shot cannot start: without a video of that shot, and without one that is being made. */
+/** Why a video cannot continue the previous shot: that shot has no video, and none is being made. */
 function whyNotContinued(previous: Shot | null | undefined): string | null {
-  if (!previous) return ""; // it is read
+  if (!previous) return ""; // the previous shot is being read
   const hasVideo = previous.takes.video !== null || isRunning(previous.predictions.video);
   return hasVideo ? null : "Generate the previous shot's video first.";
 }
 
-/** Null also when it is unknown: then the service decides. */
+/** Null if there is a first frame, or if that is unknown: then the service decides. */
 function whyNoFrame({ takes, selected, predictions }: ProjectWithPredictions): string | null {
   if (takes["first-frame"] !== null || selected["first-frame"] !== null) return null;
   return isRunning(predictions["first-frame"]) ? "Waiting for the first frame." : "Generate the first frame first.";
 }
 
-/** Whether a take was made from these frames. */
 export const isMadeFrom = ({ input }: Prediction, frames: { frame: string | null }[]): boolean =>
   (["firstFrame", "lastFrame"] as const).every((role, at) => frameOf(input, role) === (frames[at]?.frame ?? null));

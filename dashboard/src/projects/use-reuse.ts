@@ -21,14 +21,14 @@ const FRAMES = [
   ["lastFrame", "last-frame"],
 ] as const;
 
-/** A function that sets what a prediction was made with for the next one of its step, and says what can no longer be used. */
+/** Returns a function that puts a prediction's inputs into the settings, and says which inputs can no longer be used. */
 export function useReuse({ project, selection, view, plan, prompt }: Page): (take: Prediction) => void {
   const services = useServices();
   const queries = useQueryClient();
   const models = useModels();
   const labelOf = useModelLabel();
 
-  /** A frame of the project is selected; another one is named in the settings. */
+  /** A frame of the project is selected. Another frame goes into the settings. */
   const readFrames = async ({ input }: Prediction) => {
     const selected: Selected = {};
     const frames: StepOptions = {};
@@ -38,7 +38,7 @@ export function useReuse({ project, selection, view, plan, prompt }: Page): (tak
       const frame = frameOf(input, role);
       if (frame === null) continue;
       const name = STEP_NAME[step].toLowerCase();
-      // One that cannot be read now is named in the settings: the service decides.
+      // A frame that cannot be read now goes into the settings: the service decides.
       const read = () => queries.fetchQuery(predictionQuery(services, frame)).catch(() => undefined);
       const source = isUpload(frame) ? undefined : await read();
       if (source === null) {
@@ -48,7 +48,7 @@ export function useReuse({ project, selection, view, plan, prompt }: Page): (tak
       const isOfProject = source?.projectId === project.projectId && source.step === step;
       if (isOfProject) Object.assign(selected, selectionOf(project, source));
       else Object.assign(frames, fieldsOf(role, frame));
-      if (selected[step] !== null) named.push(name); // the latest one is used without being named
+      if (selected[step] !== null) named.push(name); // the latest frame is used without a selection
     }
     return { selected, frames, named, deleted };
   };

@@ -2,14 +2,14 @@ import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { hashKey, keepPreviousData, useIsMutating, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Estimate, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import type { StepOptions } from "../queries/plan-edits.ts";
-import { projectKey } from "../queries/query-client.ts";
+import { mutationKeys, queryKeys } from "../queries/query-keys.ts";
 import { useOnce } from "../queries/use-once.ts";
 import { useKeyframe } from "../services.ts";
 import { errorSentence, isRefusal } from "../ui/errors.ts";
 import { notify } from "../ui/Notices.tsx";
 import type { TextsState } from "./use-texts.ts";
 
-/** What a start has beside the plan. */
+/** The fields of a start that no plan has. */
 export type Choices = Pick<StepBody["video"], "prompt" | "seed" | "elements" | "count">;
 
 const bodyOf = (projectId: string, choices: Choices) => ({ projectId, ...choices }) as StepBody[Step]; // each step has these fields
@@ -21,20 +21,17 @@ type Priced = {
   step: Step;
   choices: Choices;
   options: StepOptions;
-  /** Whether the plan has these options: a price is that of the saved plan. */
+  /** Whether the plan has these options: the service prices the saved plan. */
   isSaved: boolean;
   isEnabled: boolean;
 };
 
-/**
- * What a start would cost. Null while that is not known, disabled or refused; `refusal` says why the input would be refused. `isOld`: it
- * is that of the settings before.
- */
+/** The price of a start. Null: unknown, disabled or refused. `refusal`: why the input is refused. `isOld`: the price of former settings. */
 export function useEstimate({ project, step, choices, options, isSaved, isEnabled }: Priced) {
   const keyframe = useKeyframe();
   const { projectId, takes, aspectRatio, textPrompt, elementIds, filmId, referenceImagePath } = project;
   const isSeen = useDocumentVisibility() === "visible";
-  // What the input has from the project and its plan. Not its version, which a new title changes too.
+  // The input depends on these. The project's version is not among them, because a new title changes it too.
   const inputKey = hashKey([
     choices,
     options,
@@ -44,7 +41,7 @@ export function useEstimate({ project, step, choices, options, isSaved, isEnable
   ]);
   const [settled] = useDebouncedValue(inputKey, AFTER_TYPING_MS);
   const { data, error, isPlaceholderData } = useQuery<Estimate>({
-    queryKey: ["estimate", projectId, step, inputKey],
+    queryKey: queryKeys.estimate(projectId, step, inputKey),
     queryFn: ({ signal }) => keyframe.estimate(step, bodyOf(projectId, choices), { signal }),
     enabled: isEnabled && isSeen && isSaved && settled === inputKey,
     retry: false,
@@ -59,29 +56,26 @@ export function useEstimate({ project, step, choices, options, isSaved, isEnable
   };
 }
 
-/** All that decides what a start makes. */
+/** Everything that decides what a start makes. */
 type Start = { choices: Choices; options: StepOptions; textPrompt: string; after: string | undefined };
 
-/**
- * Saves unsaved texts, then starts a step: people expect what they see to be generated. The button stays busy for somebody who leaves the
- * page meanwhile and comes back: a second start would be paid for too.
- */
+/** A start saves unsaved texts first. Its button stays busy after a visit to another page, because a second start would cost money too. */
 export function useStartStep(
   { projectId, predictions }: ProjectWithPredictions,
   step: Step,
   { texts, save }: TextsState,
 ) {
   const queries = useQueryClient();
-  const mutationKey = ["start", projectId, step];
+  const mutationKey = mutationKeys.start(projectId, step);
   const { mutate, error, reset, variables } = useOnce(
     async (keyframe, { choices }: Start, once) => {
       await save();
       return keyframe.generate(step, bodyOf(projectId, choices), once);
     },
-    // Also while the project cannot be read again: it runs, and is paid for.
+    // The prediction shows even if the project cannot be read again: it runs and costs money.
     (prediction) => {
       queries.setQueryData<ProjectWithPredictions>(
-        projectKey(projectId),
+        queryKeys.project(projectId),
         (known) => known && { ...known, predictions: { ...known.predictions, [step]: prediction } },
       );
       const { length } = prediction.predictions ?? [];
@@ -90,14 +84,13 @@ export function useStartStep(
     mutationKey,
   );
   return {
-    // After a run that is known it is another one: not the one whose answer was lost.
+    // `after` makes this a new request once the latest run is known, not a retry of one whose answer was lost.
     start: (choices: Choices, options: StepOptions) =>
       mutate({ choices, options, textPrompt: texts.textPrompt, after: predictions[step]?.predictionId }),
     isStarting: useIsMutating({ mutationKey }) > 0,
     error,
-    /** How many takes were requested. */
     count: variables?.choices.count ?? 1,
-    /** Other settings may be accepted. */
-    forgive: () => error !== null && reset(),
+    /** After a change of the settings: the service may accept the new ones. */
+    clearError: () => error !== null && reset(),
   };
 }

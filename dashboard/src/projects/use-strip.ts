@@ -5,7 +5,7 @@ import { useSelection, useTakesView } from "../takes/use-takes.ts";
 import { useReuse } from "./use-reuse.ts";
 import type { TextsState } from "./use-texts.ts";
 
-/** What the cards of the steps share: the project with its texts, plan and takes, and which of them are looked at. */
+/** The state that the cards of the steps share. */
 export type StripState = ReturnType<typeof useStrip>;
 
 export function useStrip(project: ProjectWithPredictions, texts: TextsState) {

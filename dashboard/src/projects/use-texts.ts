@@ -2,29 +2,29 @@ import { useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
-import { IS_SHOWN, projectKey } from "../queries/query-client.ts";
+import { IS_SHOWN } from "../queries/query-client.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useChangeProject } from "../queries/project-queries.ts";
 import { isChangedElsewhere } from "../ui/errors.ts";
 import { useDraft } from "../session/use-draft.ts";
 
-/** What a person edits on the page of a project. The title is changed by the project's menu. */
+/** The texts that a user edits on the page of a project. The project's menu changes the title. */
 export type Texts = Pick<ProjectWithPredictions, "textPrompt" | "description">;
 
-/** An unsaved text, what was saved when it was begun, and what was sent since: it may be saved though its answer was lost. */
+/** An unsaved text. `base`: the saved text when the edit began. `sent`: a text that may be saved although its answer was lost. */
 type Draft = { field: keyof Texts; text: string; base: string; sent?: string | undefined };
 
 const NO_DRAFTS: Draft[] = [];
 
-/** The texts of a project, with those that are not saved yet. */
 export function useTexts(project: ProjectWithPredictions) {
   const queries = useQueryClient();
   const { projectId } = project;
   const [drafts, write] = useDraft(`texts ${projectId}`, NO_DRAFTS);
-  const change = useChangeProject(projectId, IS_SHOWN); // "Save and generate" waits for no reads
+  const change = useChangeProject(projectId, IS_SHOWN); // “Save and generate” does not wait for the refetch
   const unsaved = drafts.filter(({ field, text }) => text !== project[field]);
   const conflict = unsaved.find((draft) => isReplaced(draft, project));
 
-  // A saved text is not a draft any more: a later change elsewhere must replace it.
+  // A saved text is no longer a draft: a later change elsewhere must replace it.
   useEffect(() => {
     if (unsaved.length < drafts.length) write(() => unsaved);
   });
@@ -33,7 +33,7 @@ export function useTexts(project: ProjectWithPredictions) {
     const texts = textsOf(sent);
     write((typed) => typed.map((draft) => ({ ...draft, sent: texts[draft.field] ?? draft.sent })));
     await change.mutateAsync({ change: texts, unchangedSince: project }).catch(async (error: unknown) => {
-      const fresh = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
+      const fresh = queries.getQueryData<ProjectWithPredictions>(queryKeys.project(projectId));
       if (!isChangedElsewhere(error) || fresh === undefined) throw error;
       // The answer to an earlier try was lost, but its save was made.
       if (sent.every(({ field, text }) => fresh[field] === text)) return change.reset();
@@ -62,7 +62,7 @@ export function useTexts(project: ProjectWithPredictions) {
       const { base = project[field], sent } = drafts.find((draft) => draft.field === field) ?? {};
       write((all) => [...all.filter((draft) => draft.field !== field), { field, text, base, sent }]);
     },
-    /** In a conflict, the text that it is about. */
+    /** In a conflict, discards only the text in conflict. */
     discard: () => {
       change.reset();
       write((all) => (conflict === undefined ? NO_DRAFTS : all.filter(({ field }) => field !== conflict.field)));

@@ -8,14 +8,11 @@ import { offeredFor, typedName, unknownName } from "./mentions.ts";
 
 type Props = TextareaProps & {
   value: string;
-  /** What the text can name by @. */
+  /** The elements that the text can name by @. */
   elements: Element[];
 };
 
-/**
- * A text in which an @ offers names, and unknown names are reported. The field stays a text box: a combobox has one line, so ARIA has the
- * list as its `aria-controls` and the option as its active descendant.
- */
+/** The field stays a text box, because a combobox has one line. ARIA has the list as `aria-controls`, the option as active descendant. */
 export function MentionTextarea({ value, elements, error, onChange, onKeyDown, ...field }: Props) {
   const id = useId();
   const { input, offered, active, readTyped, choose, close, handleKey } = useOffer(elements);
@@ -80,7 +77,7 @@ export function MentionTextarea({ value, elements, error, onChange, onKeyDown, .
 /** The list does not scroll: one more letter shows others. */
 const MAX_OFFERED = 6;
 
-/** The elements that are offered for the name after an @ before the caret. `active`: the one that Enter chooses; without one, nothing is offered. */
+/** The elements that are offered for a name after an @. Enter chooses `active`. Without `active`, nothing is offered. */
 function useOffer(elements: Element[]) {
   const input = useRef<HTMLTextAreaElement>(null);
   const [typed, setTyped] = useState<ReturnType<typeof typedName>>(null);
@@ -103,7 +100,7 @@ function useOffer(elements: Element[]) {
     input.current.dispatchEvent(new Event("input", { bubbles: true }));
     close();
   };
-  /** Does what a key means for the list. Returns whether it means something. */
+  /** Handles the keys of the list. Returns whether the key was one of them. */
   const handleKey = (key: string): boolean => {
     if (active === undefined) return false;
     const step = { ArrowDown: 1, ArrowUp: -1 }[key];

@@ -5,7 +5,7 @@ import { MentionTextarea } from "./MentionTextarea.tsx";
 
 type Props = Omit<TextareaProps, "value"> & { value: string };
 
-/** `elements`: what the prompt can name by @. */
+/** `elements`: the elements that the prompt can name by @. */
 export const PromptField = (field: Props & { elements: Element[] }) => (
   <CountedField label="Prompt" purpose="The scene to generate." {...field} />
 );

@@ -10,7 +10,6 @@ import { CHANGES_NOTHING, forget, readAgain } from "./query-client.ts";
 
 const UNDO_MS = 10_000;
 
-/** The ids that are deleted, and those about to be. */
 export const useDeleted = (): Ids => useUserMemory().deleted;
 
 /** The `select` of a query that shows nothing deleted. `without` must be a constant. */
@@ -19,7 +18,7 @@ export function useSelectShown<Data, Shown>(without: (data: Data, deleted: Ids) 
   return useCallback((data) => without(data, ids), [without, ids]);
 }
 
-/** A new order of the ids that are shown, with those that are about to be deleted where they were. */
+/** The order of all ids after a new order of the shown ones. Ids that are about to be deleted keep their place. */
 export function withDeleted(all: string[], shown: string[], deleted: Ids): string[] {
   const waiting = [...shown];
   const whole = all.flatMap((id) => (deleted.has(id) ? id : (waiting.shift() ?? [])));
@@ -29,8 +28,8 @@ export function withDeleted(all: string[], shown: string[], deleted: Ids): strin
 type Deletion = { id: string; title: string; remove: (keyframe: KeyframeClient) => Promise<unknown> };
 
 /**
- * Hides something at once and deletes it after ten seconds, in which a toast or Ctrl+Z can undo it, or when the page is left or its user
- * signs out. Fails when it cannot be deleted then, because no user is signed in.
+ * Hides something at once, and deletes it after ten seconds, or earlier if the user leaves the page or signs out. Until then, a toast or
+ * Ctrl+Z can undo it. Fails if no user is signed in, because it could not delete then.
  */
 export function useDeleteLater({ id, title, remove }: Deletion, onHidden: () => void) {
   const { openLastClient } = useServices();
@@ -61,7 +60,7 @@ const isEdited = (target: EventTarget | null) => target instanceof HTMLElement &
 
 type Offer = { id: string; title: string; pending: Set<() => void>; onUndo: () => void; onEnd: () => void };
 
-/** Calls `onEnd` when it can no longer be undone. */
+/** Calls `onEnd` when the deletion can no longer be undone. */
 function offerUndo({ id, title, pending, onUndo, onEnd }: Offer): void {
   const settle = () => {
     clearTimeout(timer);
@@ -77,7 +76,7 @@ function offerUndo({ id, title, pending, onUndo, onEnd }: Offer): void {
   const undo = () => {
     settle();
     onUndo();
-    document.querySelector("main")?.focus(); // the button is gone
+    document.querySelector("main")?.focus(); // the Undo button is gone
   };
   const undoByKey = (event: KeyboardEvent) => {
     const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key === "z";

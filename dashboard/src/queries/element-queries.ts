@@ -2,15 +2,16 @@ import { useQuery } from "@tanstack/react-query";
 import type { Element, Film, Project } from "../../../client/index.ts";
 import { useKeyframe, useServices } from "../services.ts";
 import type { Ids } from "../session/UserMemory.tsx";
+import { checkRows } from "./check-answer.ts";
 import { useSelectShown } from "./delete-later.ts";
 import { useFilm } from "./film-queries.ts";
+import { queryKeys } from "./query-keys.ts";
 import { useOnce } from "./use-once.ts";
 
-/** All elements of this user, newest first. */
 export function useElements(enabled = true) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: ["elements"],
+    queryKey: queryKeys.elements,
     queryFn: ({ signal }) => Array.fromAsync(keyframe.elements.each({ limit: 100 }, { signal })),
     select: useSelectShown(withoutDeletedElements),
     enabled,
@@ -31,7 +32,7 @@ export function useCast({ filmId, elementIds }: Pick<Project, "filmId" | "elemen
 
 export type ElementFields = Pick<Element, "kind" | "name" | "text" | "imagePaths">;
 
-/** Changes an element, unless it has changed; without one, creates it, in the cast of a film if there is one. */
+/** Changes an element, unless somebody else has. Without an element, creates one. With a film, adds it to the film's cast. */
 export const useSaveElement = (element: Element | null, film: Film | null, onSaved: () => void) =>
   useOnce(async (keyframe, fields: ElementFields, once) => {
     if (element !== null) return await keyframe.elements.change(element.elementId, fields, { unchangedSince: element });
@@ -45,17 +46,18 @@ type OwnCast = { projectId: string; title: string; elementIds: string[] };
 /** The Data API answers at most a thousand rows. */
 const A_PAGE = 1000;
 
-/** The shots that have elements of their own, with their ids. Those that have their film's cast are not among them. */
+/** The shots that have elements of their own. Shots with their film's cast are not among them. */
 export function useOwnCasts(enabled: boolean) {
   const { callPlatform } = useServices();
   return useQuery({
-    queryKey: ["own casts"],
+    queryKey: queryKeys.ownCasts,
     queryFn: async ({ signal }) => {
       const path =
         "/rest/v1/projects?select=projectId:id,title,elementIds:element_ids&element_ids=not.is.null&order=id";
       const all: OwnCast[] = [];
       for (;;) {
-        const page = (await callPlatform(`${path}&limit=${A_PAGE}&offset=${all.length}`, { signal })) as OwnCast[]; // those columns
+        const answer = await callPlatform(`${path}&limit=${A_PAGE}&offset=${all.length}`, { signal });
+        const page = checkRows(answer, { projectId: "text", title: "text", elementIds: "texts" });
         all.push(...page);
         if (page.length < A_PAGE) return all;
       }

@@ -13,11 +13,10 @@ import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useDeleted, useSelectShown, withDeleted } from "./delete-later.ts";
 import { runningOf, WHILE_RUNNING_MS, withoutDeleted } from "./project-queries.ts";
 import { IS_SHOWN, PAGED } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
 const A_PAGE = 30;
 const REFRESH_MS = 10_000;
-
-const filmKey = (filmId: string | null) => ["film", filmId] as const;
 
 const withoutDeletedFilms = (films: Film[], deleted: Ids) => films.filter(({ filmId }) => !deleted.has(filmId));
 const shownOf = ({ pages }: InfiniteData<FilmPage>, deleted: Ids) =>
@@ -26,39 +25,38 @@ const shownOf = ({ pages }: InfiniteData<FilmPage>, deleted: Ids) =>
     deleted,
   );
 
-/** The films page by page, newest first. */
+/** The films, page by page, newest first. */
 export function useFilms() {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: ["films"],
+    queryKey: queryKeys.films,
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
     select: useSelectShown(shownOf),
     ...PAGED,
   });
 }
 
-/** All films, to choose from. */
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: ["all films"],
+    queryKey: queryKeys.allFilms,
     queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
     select: useSelectShown(withoutDeletedFilms),
     enabled,
   });
 }
 
-/** To show what runs. A read uses a token of the user's rate limit, and one more for each ten shots, so a long film is read less often. */
+/** The pause between reads. A read costs a token of the rate limit, plus one for each ten shots, so a long film is read less often. */
 export const pauseWhileRunning = (film?: FilmWithShots): number =>
   film?.shots.some((shot) => runningOf(shot).length > 0)
     ? Math.min(REFRESH_MS, WHILE_RUNNING_MS * (1 + film.shots.length / 10))
     : REFRESH_MS;
 
-/** A film with its shots; without an id nothing is read. It is read again, because other pages and people may change it. */
+/** A film with its shots. Without an id, nothing is read. The film is polled, because other pages and people may change it. */
 export function useFilm(filmId: string | null, pauseOf: (film?: FilmWithShots) => number | false = () => REFRESH_MS) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: filmKey(filmId),
+    queryKey: queryKeys.film(filmId),
     queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
     select: useSelectShown(withoutDeletedShots),
     enabled: filmId !== null,
@@ -72,11 +70,11 @@ function withoutDeletedShots(film: FilmWithShots, deleted: Ids): FilmWithShots {
   return inOrder({ ...film, shots, projectIds: film.projectIds.filter((id) => !deleted.has(id)) });
 }
 
-/** Whether a shot is planned to start where the previous one ends, and there is one. */
+/** Whether a shot has a previous one, and is planned to start where that ends. */
 export const continuesPrevious = (shots: Shot[], at: number): boolean =>
   at > 0 && shots[at]?.plan.video?.continuesPreviousShot === true;
 
-/** The previous shot in its film. Null: there is none. Undefined: the film is not read yet. */
+/** The previous shot in the film. Null: there is none. Undefined: the film is not read yet. */
 export function usePreviousShot({ filmId, projectId }: ProjectWithPredictions): Shot | null | undefined {
   const { data, isLoading } = useFilm(filmId);
   if (isLoading) return undefined;
@@ -86,13 +84,13 @@ export function usePreviousShot({ filmId, projectId }: ProjectWithPredictions): 
 
 type Change = Parameters<KeyframeClient["films"]["change"]>[1];
 
-/** Changes a film. The change is shown at once, so that the next one is based on it. An order is refused when the film has changed. */
+/** Changes a film. The page shows the change at once, so that the next one builds on it. A new order fails if the film has changed. */
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const queryKey = filmKey(film.filmId);
+  const queryKey = queryKeys.film(film.filmId);
   const deleted = useDeleted();
-  /** An order with the shots that are about to be deleted: one that is left out leaves the film. */
+  /** The order with the shots that are about to be deleted: a shot that is left out leaves the film. */
   const wholeOf = (shown: string[] | undefined) =>
     shown && withDeleted(queries.getQueryData<FilmWithShots>(queryKey)?.projectIds ?? shown, shown, deleted);
   return useMutation({

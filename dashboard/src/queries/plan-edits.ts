@@ -6,18 +6,16 @@ import { useUserId } from "../session/use-session.ts";
 import { useUserMemory } from "../session/UserMemory.tsx";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { showChanged } from "./project-queries.ts";
-import { projectKey, readAgain } from "./query-client.ts";
+import { readAgain } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
-/**
- * Settings for the next prediction of a step: the project's plan, and what no plan has: a seed, and the elements of a repeated take. The
- * plan of a video can have the fields of all steps.
- */
+/** The settings of a step: its plan, a seed, and the elements of a repeated take. A video's plan can have the fields of all steps. */
 export type StepOptions = NonNullable<ShotPlan["video"]> & {
   seed?: number | null | undefined;
   elements?: UsedElement[] | null | undefined;
 };
 
-/** A field that was changed here; without a value, its choice was removed. */
+/** A field that was changed here. Without a value, the choice was removed. */
 export type Edit = { step: Step; field: keyof StepOptions; value?: StepOptions[keyof StepOptions] };
 
 export const NO_EDITS: Edit[] = [];
@@ -27,13 +25,11 @@ export const editsName = (projectId: string) => NAME + projectId;
 /** A seed and the elements of a take belong to no plan. */
 export const isPlanned = ({ field }: Edit) => field !== "seed" && field !== "elements";
 
-/** The plan of a step, with what was changed here. */
 export function withEdits(plan: ShotPlan, edits: Edit[], step: Step): StepOptions {
   const ofStep = edits.filter((edit) => edit.step === step);
   return { ...plan[step], ...Object.fromEntries(ofStep.map(({ field, value }) => [field, value])) };
 }
 
-/** The edits that the saved plan does not have. */
 export const unsavedOf = (edits: Edit[], plan: ShotPlan): Edit[] =>
   edits.filter(({ step, field, value }) => {
     const saved: StepOptions = plan[step] ?? {};
@@ -44,12 +40,12 @@ const TRIES = 3;
 
 type Page = { keyframe: KeyframeClient; queries: QueryClient; userId: string };
 
-/** Saves what was changed here in the plan of a project, in this visit or an earlier one. */
+/** Saves the edits of a project's plan, from this visit or an earlier one. */
 async function saveEdits({ keyframe, queries, userId }: Page, projectId: string): Promise<void> {
   const { read, change } = draftOf(userId, editsName(projectId), NO_EDITS);
-  if (read().length === 0) return change(() => NO_EDITS); // also drops a damaged draft
+  if (read().length === 0) return change(() => NO_EDITS); // drops a damaged draft
   try {
-    const known = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
+    const known = queries.getQueryData<ProjectWithPredictions>(queryKeys.project(projectId));
     let saved: Pick<ProjectWithPredictions, "plan" | "updatedAt"> = known ?? (await keyframe.projects.read(projectId));
     for (let tries = 1; ; tries += 1) {
       const unsaved = unsavedOf(read(), saved.plan).filter(isPlanned);
@@ -59,7 +55,7 @@ async function saveEdits({ keyframe, queries, userId }: Page, projectId: string)
         const changed = await keyframe.projects.change(projectId, { plan }, { unchangedSince: saved });
         saved = changed;
         await showChanged(queries, changed);
-        await new Promise<void>((resolve) => notifyManager.schedule(resolve)); // without its edits, a page would show the plan of before
+        await new Promise<void>((resolve) => notifyManager.schedule(resolve)); // else a page shows the old plan without its edits
         void readAgain(queries);
         break;
       } catch (error) {
@@ -94,10 +90,7 @@ export function useSavePlans(): (projectIds?: string[]) => Promise<void> {
 const editedProjects = (userId: string) =>
   draftNames(userId).flatMap((name) => (name.startsWith(NAME) ? name.slice(NAME.length) : []));
 
-/**
- * The API for mutations that use plans, such as a start or a copy: it saves first what was changed here, and rejects when that fails. A
- * query must not use it.
- */
+/** The API for mutations that use plans. It saves the edits first, and rejects when that fails. A query must not use it. */
 export function usePlanClient(): KeyframeClient {
   const { keyframe } = useServices();
   const userId = useUserId();

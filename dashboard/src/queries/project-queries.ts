@@ -14,14 +14,15 @@ import { useKeyframe } from "../services.ts";
 import type { Ids } from "../session/UserMemory.tsx";
 import { isGone, unless } from "../ui/errors.ts";
 import { useSelectShown } from "./delete-later.ts";
-import { projectKey, readAgain } from "./query-client.ts";
+import { readAgain } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
-/** Polls while a prediction runs, at the service's pace. */
+/** The pause between reads while a prediction runs: the service's pace. */
 export const WHILE_RUNNING_MS = 1_000;
-/** Shows predictions started elsewhere within this time. A hidden page does not ask. */
+/** The page shows predictions started elsewhere within this time. A hidden page does not poll. */
 const REFRESH_MS = 4_000;
 
-/** What people call a project: in a film it is a shot. */
+/** People call a project of a film a shot. */
 export const projectNoun = ({ filmId }: Pick<Project, "filmId">) => (filmId === null ? "project" : "shot");
 
 export const isRunning = <One extends ShotPrediction>(prediction: One | null | undefined): prediction is One =>
@@ -46,7 +47,7 @@ export function withoutDeleted<One extends Pick<Shot, "predictions" | "takes">>(
 export function useProject(projectId: string) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: projectKey(projectId),
+    queryKey: queryKeys.project(projectId),
     queryFn: ({ signal }) => keyframe.projects.read(projectId, { signal }),
     select: useSelectShown<ProjectWithPredictions, ProjectWithPredictions>(withoutDeleted),
     refetchInterval: ({ state: { data, error } }) =>
@@ -63,7 +64,7 @@ export function useReadAgainAtEnds(running: ShotPrediction[]): void {
   useDidUpdate(() => void (hasEnded && readAgain(queries)), [ids.join()]);
 }
 
-/** Cancels all takes of these steps that are running, the last shot first: what waits for a shot goes before it. One that has just ended shows how. */
+/** Cancels the running takes of these steps, from the last shot to the first: a take that waits for a shot is canceled before that shot. */
 export function useCancel() {
   const keyframe = useKeyframe();
   return useMutation({
@@ -83,10 +84,10 @@ type Change = {
   unchangedSince?: Pick<Project, "updatedAt">;
 };
 
-/** Also while it cannot be read again. A new selection shows with its takes, which only a read brings. */
+/** Shows a changed project even if it cannot be read again. A new selection shows after a read, which brings its takes. */
 export async function showChanged(queries: QueryClient, changed: Project): Promise<void> {
-  const queryKey = projectKey(changed.projectId);
-  await queries.cancelQueries({ queryKey }); // a read that began before would bring the project as it was
+  const queryKey = queryKeys.project(changed.projectId);
+  await queries.cancelQueries({ queryKey }); // a read that began before would bring the old project
   queries.setQueryData<ProjectWithPredictions>(
     queryKey,
     (known) => known && { ...known, ...changed, selected: known.selected },
@@ -103,10 +104,7 @@ export function useChangeProject(projectId: string, meta: MutationMeta = {}) {
   });
 }
 
-/**
- * The change that makes its step show a take. The latest run is not selected, because later runs would not be
- * used then; a hidden one must be.
- */
+/** The change that makes a step show a take. Null for the latest visible run: with a selection, later runs would not be used. */
 export function selectionOf(
   { predictions }: Pick<ProjectWithPredictions, "predictions">,
   { step, predictionId, hidden }: Pick<Prediction, "step" | "predictionId" | "hidden">,

@@ -1,27 +1,28 @@
-import { MutationCache, QueryCache, QueryClient, replaceEqualDeep } from "@tanstack/react-query";
+import { MutationCache, type MutationMeta, QueryCache, QueryClient, replaceEqualDeep } from "@tanstack/react-query";
 import { KeyframeError, type Output } from "../../../client/index.ts";
 import { keepUrls } from "../../../client/keep-urls.ts";
 import { isChangedElsewhere, isRefused } from "../ui/errors.ts";
+import { REFERENCE } from "./query-keys.ts";
 
-/** Temporary errors: no answer, a gateway's error, or "come back later". Queries repeat them. */
+/** Whether an error is temporary: no answer, a gateway's error, or “come back later”. Queries retry then. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof KeyframeError &&
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
 
-/** How long a change waits to be read: reads that get no answer are repeated without end. */
+/** The longest time that a mutation waits for its refetch: a query that gets no answer retries without end. */
 const READ_AGAIN_MS = 10_000;
 
-/** For a mutation that changes nothing on the page. */
-export const CHANGES_NOTHING = { readsAgain: "never" };
-/** Optimistic update: do not wait for the refetch. */
-export const IS_SHOWN = { readsAgain: "meanwhile" };
+/** For a mutation that changes nothing on the page: no refetch. */
+export const CHANGES_NOTHING: MutationMeta = { readsAgain: "never" };
+/** For an optimistic update: the mutation does not wait for the refetch. */
+export const IS_SHOWN: MutationMeta = { readsAgain: "in background" };
 
 /**
- * Queries repeat while the service is down; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
- * a refusal, all that is shown is read again: before a mutation ends that succeeded or was refused because of a change elsewhere. A read
- * under way starts again, so none shows what was before.
+ * Queries retry while the service is down; mutations fail at once. `onUnauthorized` runs when the service refuses the session. After a
+ * change or refusal, every visible query refetches. A mutation waits for that refetch if it succeeded or hit a concurrent change. A query
+ * in flight starts again, so it never shows the data from before the change.
  */
-export function createQueryClient(onUnauthorized: () => void): QueryClient {
+export function createQueryClient(outputs: Map<string, Output>, onUnauthorized: () => void): QueryClient {
   const watch = (error: unknown) => {
     if (error instanceof KeyframeError && error.code === "unauthorized") onUnauthorized();
   };
@@ -31,9 +32,9 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
       onError: watch,
       onSettled: (_data, error, _variables, _kept, { meta }) => {
         const isKnown = error === null || (isRefused(error) && !isPassing(error));
-        if (!isKnown || meta === CHANGES_NOTHING) return undefined;
+        if (!isKnown || meta?.readsAgain === CHANGES_NOTHING.readsAgain) return undefined;
         const reading = readAgain(queries);
-        const isWaitedFor = error === null ? meta !== IS_SHOWN : isChangedElsewhere(error);
+        const isWaitedFor = error === null ? meta?.readsAgain !== IS_SHOWN.readsAgain : isChangedElsewhere(error);
         if (!isWaitedFor) return undefined;
         return Promise.race([reading, new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS))]);
       },
@@ -43,41 +44,29 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
         retry: (_failures, error) => isPassing(error),
         retryDelay: (failures) => Math.min(1000 * 2 ** failures, 15_000),
         staleTime: 5_000,
-        structuralSharing: shareData,
+        // An unchanged file keeps its URL, and equal data its identity.
+        structuralSharing: (before, now) => {
+          keepUrls(now, outputs);
+          return replaceEqualDeep(before, now);
+        },
       },
-      // Fails at once without a network, instead of waiting silently.
+      // Without a network, a mutation fails at once instead of waiting silently.
       mutations: { retry: false, networkMode: "always" },
     },
   });
   return queries;
 }
 
-/** Reads again all that is shown. A new URL of an uploaded image would load it again, so it keeps its own. */
+/** Refetches every visible query. Uploaded images keep their URL: a new one would load the image again. */
 export const readAgain = (queries: QueryClient): Promise<void> =>
   queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== REFERENCE });
 
-/** For a list that is read page by page. */
+/** The options of a list that is read page by page. */
 export const PAGED = {
   initialPageParam: undefined as string | undefined, // the first page has no cursor
   getNextPageParam: ({ nextCursor }: { nextCursor: string | null }) => nextCursor ?? undefined,
 };
 
-/** The first part of the query key of an uploaded image. */
-export const REFERENCE = "reference";
-
-export const projectKey = (projectId: string) => ["project", projectId] as const;
-
-/** After a deletion: the deleted resource is not read again, and no earlier list shows it. */
+/** Drops the queries of a deleted resource, and lists out of sight that may still have it. */
 export const forget = (queries: QueryClient, id: string): void =>
   queries.removeQueries({ predicate: (query) => !query.isActive() || query.queryKey.includes(id) });
-
-const kept = new Map<string, Output>();
-
-/** The data of a query. An unchanged file keeps its URL, and equal data its identity. */
-function shareData(before: unknown, now: unknown): unknown {
-  keepUrls(now, kept);
-  return replaceEqualDeep(before, now);
-}
-
-/** For a URL that failed to load: the next read replaces it. */
-export const forgetUrl = ({ path }: Pick<Output, "path">): void => void kept.delete(path);

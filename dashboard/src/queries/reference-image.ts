@@ -4,21 +4,23 @@ import { lastFrameOf } from "../../../client/film.ts";
 import type { Output, Prediction, Shot, ShotPrediction } from "../../../client/index.ts";
 import { type PageClient, useKeyframe, useServices } from "../services.ts";
 import { isRefused } from "../ui/errors.ts";
-import { CHANGES_NOTHING, readAgain, REFERENCE } from "./query-client.ts";
+import { checkObject } from "./check-answer.ts";
+import { CHANGES_NOTHING, readAgain } from "./query-client.ts";
+import { mutationKeys, queryKeys } from "./query-keys.ts";
 
 const LIFE_S = 3600;
-const referenceKey = (path: string) => [REFERENCE, path] as const;
 
-/** A signed URL of an uploaded image. Null `data`: no file at this path. */
+/** A signed URL of an uploaded image. `data` is null if no file has this path. */
 export function useReferenceAddress(path: string | null) {
   const { callPlatform, config } = useServices();
   return useQuery({
-    queryKey: referenceKey(path ?? ""),
+    queryKey: queryKeys.reference(path ?? ""),
     enabled: path !== null,
     queryFn: async () => {
       const sign = callPlatform(`/storage/v1/object/sign/${path}`, { json: { expiresIn: LIFE_S } });
-      const answer = (await sign.catch(nullIfRefused)) as { signedURL: string } | null;
-      return answer === null ? null : `${config.supabaseUrl}/storage/v1${answer.signedURL}`;
+      const answer = await sign.catch(nullIfRefused);
+      if (answer === null) return null;
+      return `${config.supabaseUrl}/storage/v1${checkObject(answer, { signedURL: "text" }).signedURL}`;
     },
     staleTime: (LIFE_S / 2) * 1000,
     refetchInterval: (LIFE_S / 2) * 1000,
@@ -27,11 +29,11 @@ export function useReferenceAddress(path: string | null) {
 
 const nullIfRefused = (error: unknown) => (isRefused(error) ? null : Promise.reject(error));
 
-/** Uploads images, or the files of takes. They are shown from the local files. A second press meanwhile does nothing. */
+/** Uploads images, or the files of takes. The page shows the local files. During an upload, another press does nothing. */
 export function useAddReferences(onAdded: (paths: string[], images: (Blob | Prediction)[]) => unknown) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const mutationKey = ["add reference", useId()];
+  const mutationKey = mutationKeys.addReferences(useId());
   const add = useMutation({
     meta: CHANGES_NOTHING,
     mutationKey,
@@ -40,13 +42,13 @@ export function useAddReferences(onAdded: (paths: string[], images: (Blob | Pred
       for (const image of images) {
         const file = image instanceof Blob ? image : await readTake(keyframe, image);
         const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
-        queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
+        queries.setQueryData(queryKeys.reference(referenceImagePath), URL.createObjectURL(file)); // the URL refers to the file, and copies nothing
         paths.push(referenceImagePath);
       }
       return paths;
     },
     onSuccess: (paths, images) => {
-      if (queries.isMutating({ mutationKey }) > 0) onAdded(paths, images); // signed out meanwhile, they are forgotten
+      if (queries.isMutating({ mutationKey }) > 0) onAdded(paths, images); // after a sign-out, nothing is added
     },
   });
   const mutate: typeof add.mutate = (...given) => {
@@ -77,7 +79,7 @@ async function downloadTake(keyframe: PageClient, take: ShotPrediction): Promise
   return file;
 }
 
-/** Stores the end image of each of these shots' videos, if it is missing: the next shot starts there. Returns why it failed. */
+/** Stores missing end images of these shots' videos: the next shots start on them. Returns why that failed. */
 export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
@@ -86,11 +88,11 @@ export function useStoreEnds(shots: Pick<Shot, "takes">[]): Error | null {
   );
   const stored = useQueries({
     queries: videos.map((video) => ({
-      queryKey: [REFERENCE, "end of", video.predictionId], // not made again with the rest
+      queryKey: queryKeys.endOf(video.predictionId),
       queryFn: async () => {
         const now = await keyframe.predictions.read(video);
-        if (now.endImagePath === null) await storeEnd(keyframe, now); // else another tab has
-        void readAgain(queries); // what starts there shows it
+        if (now.endImagePath === null) await storeEnd(keyframe, now); // else another tab has stored it
+        void readAgain(queries); // the next shot shows it
         return true;
       },
       staleTime: Number.POSITIVE_INFINITY,
@@ -106,11 +108,11 @@ async function storeEnd(keyframe: PageClient, video: Prediction): Promise<void> 
   await keyframe.predictions.storeEndImage(video, referenceImagePath);
 }
 
-/** The service checks the bytes itself. */
+/** The types that the file dialog offers. The service checks the bytes itself. */
 export const KINDS = ["image/png", "image/jpeg", "image/webp"];
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Why an image cannot be uploaded; null when it can. */
+/** Why an image cannot be uploaded. Null when it can. */
 export function refuseImage({ type, size }: Blob): string | null {
   if (!type.startsWith("image/")) return "Not a PNG, JPEG or WebP image.";
   return size > LIMIT_BYTES ? "The image is larger than 10 MiB. Choose a smaller one." : null;

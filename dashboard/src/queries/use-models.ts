@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Model, ModelList, Step } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
+import { queryKeys } from "./query-keys.ts";
 
 const CHANGES_SELDOM_MS = 5 * 60_000;
 
@@ -9,7 +10,7 @@ type ModelsOfSteps = Partial<Record<Step, Model[]>>;
 function useModelList<Selected>(select: (list: ModelList) => Selected): Selected | undefined {
   const keyframe = useKeyframe();
   const queryFn = ({ signal }: { signal: AbortSignal }) => keyframe.models({ signal });
-  return useQuery({ queryKey: ["models"], queryFn, staleTime: CHANGES_SELDOM_MS, select }).data;
+  return useQuery({ queryKey: queryKeys.models, queryFn, staleTime: CHANGES_SELDOM_MS, select }).data;
 }
 
 const NO_MODELS: ModelsOfSteps = {};
@@ -26,5 +27,5 @@ const labelsOf = ({ steps }: ModelList): LabelOf => {
   return (model) => labels.get(model) ?? model;
 };
 
-/** A model's label; for a model without a row, the provider's name. */
+/** A model's label. A model without a row has the provider's name. */
 export const useModelLabel = (): LabelOf => useModelList(labelsOf) ?? String;

@@ -2,15 +2,13 @@ import { type MutationKey, useMutation } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient } from "../../../client/index.ts";
 import { randomKey } from "../../../client/idempotency-key.ts";
-import { useServices } from "../services.ts";
+import { type Once, useServices } from "../services.ts";
 import { useUserId } from "../session/use-session.ts";
 import { isRefused } from "../ui/errors.ts";
 import { usePlanClient } from "./plan-edits.ts";
 
-export type Once = { idempotencyKey: string };
-
 /**
- * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
+ * A request that creates or sends something. It keeps its Idempotency-Key until it is answered, so that a retry after a lost answer repeats
  * nothing. `variables` must contain everything that may change.
  */
 export function useOnce<Variables, Answer>(

@@ -2,21 +2,23 @@ import { type InfiniteData, queryOptions, useInfiniteQuery, useQuery } from "@ta
 import type { Prediction, PredictionPage, ShotPrediction, Step } from "../../../client/index.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
 import type { Ids } from "../session/UserMemory.tsx";
+import { checkRows } from "./check-answer.ts";
 import { useDeleted, useSelectShown } from "./delete-later.ts";
 import { isRunning, WHILE_RUNNING_MS } from "./project-queries.ts";
 import { PAGED } from "./query-client.ts";
+import { queryKeys } from "./query-keys.ts";
 
 export const A_PAGE = 10;
 
 const shownOf = ({ pages }: InfiniteData<PredictionPage>, deleted: Ids) =>
   pages.flatMap(({ predictions }) => predictions).filter(({ predictionId }) => !deleted.has(predictionId));
 
-/** All predictions of a step page by page, newest first; hidden ones if requested. */
+/** The predictions of a step, page by page, newest first. */
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
   const hidden = withHidden ? "true" : undefined;
   return useInfiniteQuery({
-    queryKey: ["predictions", projectId, step, withHidden],
+    queryKey: queryKeys.predictions(projectId, step, withHidden),
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.predictions.list(projectId, { step, limit: A_PAGE, cursor, hidden }, { signal }),
     select: useSelectShown(shownOf),
@@ -31,17 +33,16 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean, 
 /** Half the life of a signed URL. */
 const RENEW_MS = 30 * 60_000;
 
-export const predictionKey = (predictionId: string) => ["prediction", predictionId] as const;
-
 /** Any prediction of this user, because a frame may belong to another project. Null when it is deleted. */
 export const predictionQuery = ({ keyframe, callPlatform }: Services, predictionId: string) =>
   queryOptions({
-    queryKey: predictionKey(predictionId),
+    queryKey: queryKeys.prediction(predictionId),
     queryFn: async ({ signal }): Promise<Prediction | null> => {
       const where = `/rest/v1/predictions?select=projectId:project_id,step&id=eq.${predictionId}`;
-      const [found] = (await callPlatform(where, { signal })) as Pick<Prediction, "projectId" | "step">[];
+      const [found] = checkRows(await callPlatform(where, { signal }), { projectId: "text", step: "text" });
       if (found === undefined) return null;
-      return await keyframe.predictions.read({ ...found, predictionId }, { signal });
+      const step = found.step as Step; // an enum in the database
+      return await keyframe.predictions.read({ projectId: found.projectId, step, predictionId }, { signal });
     },
     staleTime: RENEW_MS,
   });
@@ -52,7 +53,7 @@ export type Known<One extends ShotPrediction = ShotPrediction> = {
   predictions?: Record<Step, One | null> | undefined;
 };
 
-/** The prediction of this id. Null without one, and when it is deleted; undefined until it is read. */
+/** The prediction with this id. Null: there is no id, or it is deleted. Undefined: it is not read yet. */
 export function usePrediction<One extends ShotPrediction>(
   { predictions = NONE_KNOWN, takes }: Known<One>,
   predictionId: string | null,

@@ -35,7 +35,7 @@ export function SignedOut() {
   );
 }
 
-/** Aligned to the top, so that a message in the card moves nothing above it. */
+/** The card is aligned to the top, so that a message in it moves nothing above it. */
 export const SessionFrame = ({ children, above }: { children: ReactNode; above?: ReactNode }) => (
   <Container component="main" size={452} w="100%" px="md" pb="md" pt="clamp(1rem, 14vh, 9rem)">
     <Stack>

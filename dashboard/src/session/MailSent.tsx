@@ -9,7 +9,7 @@ import { focusOnMount } from "../ui/dialog-focus.ts";
 export function MailSent({ text, children }: { text: string; children?: ReactNode }) {
   useDocumentTitle("Check your email · Keyframe");
   const { config } = useServices();
-  // The button that had the focus is gone; move it, so that screen readers continue here.
+  // The button that had the focus is gone. The title gets it, so that screen readers continue here.
   return (
     <Stack>
       <Title order={1} size="h3" ref={focusOnMount} tabIndex={-1} style={{ outline: "none" }}>

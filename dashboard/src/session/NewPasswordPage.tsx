@@ -28,7 +28,7 @@ export default function NewPasswordPage() {
         <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
           For {email}
         </Text>
-        {/* For password managers. */}
+        {/* Password managers need the email address. */}
         <VisuallyHidden aria-hidden>
           <input type="text" name="email" autoComplete="username" value={email} readOnly tabIndex={-1} />
         </VisuallyHidden>

@@ -5,7 +5,7 @@ import { MailSent, pageAddress } from "./MailSent.tsx";
 import { EmailField, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, useAuthForm } from "./use-auth-form.ts";
 
-/** Does not reveal whether the account exists. */
+/** The page does not reveal whether the account exists. */
 export default function ResetPasswordPage() {
   const { auth } = useServices();
   const [sentTo, setSentTo] = useState<string | null>(null);

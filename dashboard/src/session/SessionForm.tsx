@@ -21,11 +21,9 @@ type Props = {
   isBusy: boolean;
   onSubmit: FormEventHandler<HTMLFormElement>;
   children: ReactNode;
-  /** Links below the form. */
   links?: ReactNode;
 };
 
-/** The form of the sign-in, sign-up and password pages. */
 export function SessionForm({ title, submit, problem, isBusy, onSubmit, children, links }: Props) {
   useDocumentTitle(`${title} · Keyframe`);
   return (
@@ -67,7 +65,7 @@ export const CredentialFields = ({ field, isNew }: { field: Field; isNew: boolea
   </>
 );
 
-/** Password managers look for "username", also when it is an email address. */
+/** Password managers look for "username", even if it is an email address. */
 export const EmailField = (props: TextInputProps) => (
   <TextInput
     label="Email"
@@ -85,7 +83,7 @@ export const EmailField = (props: TextInputProps) => (
 export const PasswordField = ({ isNew, ...props }: PasswordInputProps & { label: string; isNew: boolean }) => (
   <PasswordInput
     autoComplete={isNew ? "new-password" : "current-password"}
-    aria-invalid={Boolean(props.error)} // which the library sets on every other field
+    aria-invalid={Boolean(props.error)} // the library sets this on every other field
     visibilityToggleFocusable
     visibilityToggleButtonProps={{ "aria-label": "Show password" }}
     required

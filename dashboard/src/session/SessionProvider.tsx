@@ -11,7 +11,7 @@ type Props = { link: AuthLink; restored: RestoredSession; children: ReactNode };
 
 /** Follows the session across tabs. Cached data is dropped when the user changes. */
 export function SessionProvider({ link, restored, children }: Props) {
-  const { auth } = useServices();
+  const { auth, outputs } = useServices();
   const queries = useQueryClient();
   const [session, setSession] = useState(restored.session);
   /** The user whose drafts and memory are kept. */
@@ -40,12 +40,14 @@ export function SessionProvider({ link, restored, children }: Props) {
         setKeptFor(next?.user.id);
       }
       isLeaving.current = false;
-      if (owner.current !== former) queries.clear();
+      if (owner.current === former) return;
+      queries.clear();
+      outputs.clear();
     });
     return () => data.subscription.unsubscribe();
-  }, [auth, queries]);
+  }, [auth, queries, outputs]);
 
-  // A failed link while signed in: no sign-in page shows the message.
+  // While a user is signed in, no sign-in page shows that a link failed.
   useEffect(() => {
     if (link.problem !== null && restored.session !== null) notifications.show({ color: "red", message: link.problem });
   }, [link, restored]);

@@ -26,7 +26,7 @@ export default function SignInPage() {
           {demoUser !== null && (
             <>
               <Divider label="or" />
-              <BusyButton variant="default" onClick={() => run(demoUser)} isOff={props.isBusy}>
+              <BusyButton variant="default" onClick={() => run(demoUser)} isDisabled={props.isBusy}>
                 Continue as demo user
               </BusyButton>
             </>

@@ -31,7 +31,7 @@ export default function SignUpPage() {
   );
 }
 
-/** Shown when the address must be confirmed. Does not reveal whether the account existed. */
+/** Asks the user to confirm the address. Does not reveal whether the account existed. */
 function ConfirmAddress({ email }: { email: string }) {
   const { auth } = useServices();
   const [isSentAgain, setSentAgain] = useState(false);

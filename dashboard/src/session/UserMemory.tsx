@@ -4,11 +4,11 @@ import { type Dispatch, type ReactNode, type SetStateAction, useEffect, useMemo,
 export type Ids = ReadonlySet<string>;
 
 type UserMemory = {
-  /** The save under way of each project's plan. One after the other: two of this page would refuse each other. */
+  /** The save under way of each project's plan. Saves run one after the other: two at once would refuse each other. */
   saving: Map<string, Promise<void>>;
-  /** Makes each deletion that can still be undone, the newest last. */
+  /** The deletions that can still be undone, newest last. A call deletes at once. */
   pending: Set<() => void>;
-  /** Ids that are deleted, or about to be: no list shows them. An id is never reused, so deleted ones are kept. */
+  /** Ids that are deleted, or about to be: no list shows them. Ids are never reused, so deleted ones stay. */
   deleted: Ids;
   setDeleted: Dispatch<SetStateAction<Ids>>;
 };
@@ -18,7 +18,7 @@ const [UserMemoryContext, useUserMemory] = createSafeContext<UserMemory>(
 );
 export { useUserMemory };
 
-/** What must outlive the pages of a user. When the user leaves, pending deletions are made, as when the page is left. */
+/** Data that must outlive the pages of a user. When the user leaves, pending deletions run. */
 export function UserMemoryProvider({ children }: { children: ReactNode }) {
   const [kept] = useState(() => ({ saving: new Map<string, Promise<void>>(), pending: new Set<() => void>() }));
   const [deleted, setDeleted] = useState<Ids>(new Set());

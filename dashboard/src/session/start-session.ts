@@ -1,6 +1,6 @@
 import { type GoTrueClient, isAuthRetryableFetchError, type Session } from "@supabase/auth-js";
 
-/** After this the page shows without a session; it is restored when Auth answers. */
+/** After this time, the page shows without a session. The session is restored when Auth answers. */
 const TIMEOUT_MS = 5_000;
 
 const UNREACHABLE = "Cannot reach the service. You stay signed in: the page continues when the service is back.";
@@ -9,7 +9,7 @@ export type RestoredSession = { session: Session | null; notice: Notice };
 
 /** Restores the stored session or the one from an email link. Call it right after creating the client. */
 export async function restoreSession(auth: GoTrueClient): Promise<RestoredSession> {
-  // Fires when the stored session can no longer be refreshed.
+  // Auth sends SIGNED_OUT when the stored session can no longer be refreshed.
   let hasEnded = false;
   const { data: listener } = auth.onAuthStateChange((event) => {
     if (event === "SIGNED_OUT") hasEnded = true;
@@ -31,7 +31,7 @@ export async function restoreSession(auth: GoTrueClient): Promise<RestoredSessio
 /** The outcome of an email link from Auth, in the URL's fragment. */
 export type AuthLink = { isFromMail: boolean; isRecovery: boolean; problem: string | null };
 
-/** Must run before the Auth client removes the session from the URL. */
+/** Reads an email link, before the Auth client removes it from the URL. */
 export function readLink({ hash }: { hash: string }): AuthLink {
   // A fragment that begins with a slash is a route.
   const fragment = new URLSearchParams(hash.startsWith("#/") ? "" : hash.slice(1));
@@ -57,6 +57,6 @@ export const ENDED = "Your session has expired. Sign in to continue where you we
 
 export const LINK_FAILED = "The link is not valid. Request a new one.";
 
-/** Where to go after a sign-in. Only paths of this dashboard: prevents an open redirect. */
+/** Where to go after a sign-in. Only paths of this dashboard are accepted, to prevent an open redirect. */
 export const backOf = (back: string | null): string =>
   back !== null && /^\/(?![/\\])/.test(back) ? back : "/projects";

@@ -23,7 +23,7 @@ export function useAuthCall<Input>(call: (input: Input) => Promise<{ error: Auth
 
 type Checks<Name extends string> = Record<Name, (value: string) => string | null>;
 
-/** A form that makes one Auth call; `props` are those of SessionForm. The fields keep their values, so that password managers can set them. */
+/** A form that makes one Auth call. `props`: for SessionForm. The fields keep their own values, so that password managers can set them. */
 export function useAuthForm<Name extends string>(
   checks: Checks<Name>,
   call: (values: Record<Name, string>) => Promise<{ error: AuthError | null }>,
@@ -31,7 +31,7 @@ export function useAuthForm<Name extends string>(
   const { run, isBusy, problem } = useAuthCall(call);
   const [errors, setErrors] = useState<Partial<Record<Name, string | null>>>({});
   const forEach = (read: (name: Name) => string | null) =>
-    Object.fromEntries(Object.keys(checks).map((name) => [name, read(name as Name)])); // a key of `checks`
+    Object.fromEntries(Object.keys(checks).map((name) => [name, read(name as Name)])); // the names are the keys of `checks`
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const given = new FormData(event.currentTarget);
@@ -62,15 +62,15 @@ const SENTENCE: Record<string, string> = {
   signup_disabled: "Sign-up is disabled. Ask the administrator for an account.",
 };
 
-/** The text for an Auth error; Auth's own message as fallback. */
+/** The text for an Auth error. An unknown error keeps Auth's own message. */
 export function authSentence(error: AuthError): string {
   if (isAuthRetryableFetchError(error)) return UNREACHABLE;
-  // Only the project knows its password rules; the message names them.
+  // Only the project knows its password rules. The message names them.
   if (error.code === "weak_password") return `This password is too weak. ${error.message}`;
   return SENTENCE[error.code ?? ""] ?? error.message;
 }
 
-/** Supabase Auth's minimum; a stricter project says so itself. */
+/** Supabase Auth's minimum. A stricter project says so itself. */
 const MIN_PASSWORD_CHARACTERS = 6;
 
 export const checkEmail = (email: string) => (/^\S+@\S+$/.test(email) ? null : "Enter an email address.");

@@ -4,13 +4,13 @@ import { useUserId } from "./use-session.ts";
 const PREFIX = "keyframe-draft";
 const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ");
 
-/** Drafts that the browser does not store: it lets the page store nothing, or is full. */
+/** Drafts that the browser cannot store: its storage is blocked or full. */
 const unstored = new Map<string, string>();
 const listeners = new Set<() => void>();
 
 const subscribe = (listener: () => void) => {
   listeners.add(listener);
-  addEventListener("storage", listener); // of other tabs
+  addEventListener("storage", listener); // changes in other tabs
   return () => {
     listeners.delete(listener);
     removeEventListener("storage", listener);
@@ -21,11 +21,11 @@ function textOf(key: string): string | null {
   try {
     return unstored.get(key) ?? localStorage.getItem(key);
   } catch {
-    return null; // the browser lets the page store nothing
+    return null; // the storage is blocked
   }
 }
 
-/** A text that is damaged is no draft. */
+/** A damaged text is no draft. */
 function parse<Draft>(text: string | null, initial: Draft): Draft {
   try {
     const draft = JSON.parse(text ?? "null");
@@ -46,13 +46,13 @@ function write(key: string, text: string | null): void {
   for (const each of listeners) each();
 }
 
-/** What a user typed and has not saved: stays through a reload and an expired session, in all tabs. */
+/** What a user typed and has not saved. A draft outlives a reload and an expired session, and shows in all tabs. */
 export function draftOf<Draft>(userId: string, name: string, initial: Draft) {
   const key = keyOf(userId, name);
   return {
     text: () => textOf(key),
     read: () => parse(textOf(key), initial),
-    /** From what is stored: what was rendered may be older than a change by another component or tab. */
+    /** Edits the stored draft: the rendered one may be older than a change by another component or tab. */
     change: (edit: (draft: Draft) => Draft) => {
       const text = JSON.stringify(edit(parse(textOf(key), initial)));
       write(key, text === JSON.stringify(initial) ? null : text);
@@ -75,13 +75,12 @@ const storedKeys = (): string[] => {
   }
 };
 
-/** The names of a user's drafts. */
 export function draftNames(userId: string): string[] {
   const prefix = keyOf(userId, "");
   return storedKeys().flatMap((key) => (key.startsWith(prefix) ? key.slice(prefix.length) : []));
 }
 
-/** Drops the drafts of all other users; without `userId`, all. */
+/** Drops the drafts of all other users. Without `userId`, drops all. */
 export function keepDraftsOf(userId: string | undefined): void {
   for (const key of storedKeys()) {
     const isOther = userId === undefined || !key.startsWith(keyOf(userId, ""));

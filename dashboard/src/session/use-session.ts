@@ -8,7 +8,7 @@ export type SessionState = {
   notice: Notice;
   /** True after a reset link until a new password is set. */
   isRecovering: boolean;
-  /** Signed out on purpose: the next user starts at the projects, not at this page. */
+  /** The user signed out on purpose: the next user starts at the projects, not at this page. */
   hasLeft: boolean;
   signOut: () => Promise<void>;
   endRecovery: () => void;
@@ -18,5 +18,5 @@ export const [SessionContext, useSession] = createSafeContext<SessionState>(
   "useSession must be called inside SessionProvider.",
 );
 
-/** Of the signed-in user; empty without one. */
+/** Empty without a signed-in user. */
 export const useUserId = (): string => useSession().session?.user.id ?? "";

@@ -13,7 +13,7 @@ type Props = {
   onChange: (changed: StepOptions) => void;
 };
 
-/** The field of one control of a model, whatever its name: its shape decides. */
+/** The field of one control of a model. The control's shape decides, not its name. */
 export function ControlField({ name, control, setup, onChange }: Props) {
   const { values, min, max, maxLength } = control;
   const value = setup.values[name];
@@ -49,11 +49,11 @@ type FieldProps = {
   control: ModelControl;
   /** Undefined: nothing is chosen, and the model has no default. */
   value: Value | undefined;
-  /** Undefined: the model's default again. */
+  /** Undefined sets the model's default again. */
   set: (value: Value | undefined) => void;
 };
 
-/** More do not fit beside each other into a card. */
+/** The number of choices that fit beside each other into a card. */
 const MAX_BESIDE = 4;
 
 function ChoiceField({ name, control, value, isForced, set }: FieldProps & { name: string; isForced: boolean }) {

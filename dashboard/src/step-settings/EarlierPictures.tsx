@@ -12,19 +12,16 @@ import { A_PAGE, usePredictions } from "../queries/use-predictions.ts";
 
 type Props = {
   project: ProjectWithPredictions;
-  /** The paths that are chosen. */
+  /** The paths of the chosen images. */
   images: string[];
   max: number;
   onChange: (images: string[]) => void;
 };
 
-/**
- * The project's newest frames and the images that its takes were made with, to choose as references. A frame is uploaded when it is chosen,
- * because references are uploads.
- */
+/** The project's newest frames and input images, to choose as references. A chosen frame is uploaded, because references are uploads. */
 export function EarlierPictures({ project, images, max, onChange }: Props) {
   const newest = useNewest(project.projectId);
-  /** The frames that images are copies of, by the paths of these. */
+  /** The frames that uploaded images are copies of, by the image's path. */
   const [copies, changeCopies] = useDraft(`copies ${project.projectId}`, NO_COPIES);
   const add = useAddReferences(([path = ""], [image]) => {
     if (image && !(image instanceof Blob)) changeCopies((known) => ({ ...known, [path]: image.predictionId }));
@@ -90,7 +87,7 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
 
 const NO_COPIES: Record<string, string> = {};
 
-/** The newest predictions of each step; undefined until all are read. */
+/** The newest predictions of each step. Undefined until all are read. */
 function useNewest(projectId: string): Prediction[] | undefined {
   const lists = [
     usePredictions(projectId, "first-frame", true),

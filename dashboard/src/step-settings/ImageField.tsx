@@ -13,19 +13,19 @@ type Props = {
   project: Known;
   label: string;
   description?: string | false;
-  /** For one image. */
+  /** What one image is called. */
   noun: string;
   addLabel: string;
   /** Paths of uploaded images, or ids of frames. */
   images: string[];
   max: number;
-  /** Of a change. */
+  /** The error of the change that `onChange` makes. */
   error?: unknown;
   onChange: (images: string[]) => void;
   children?: ReactNode;
 };
 
-/** Images that are chosen or dropped: references, or one frame. A single one is replaced. */
+/** A field for images that are chosen or dropped: references, or one frame. A single image is replaced. */
 export function ImageField({ project, label, noun, addLabel, images, max, onChange, children, ...props }: Props) {
   const [refusal, setRefusal] = useState<string | null>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -45,7 +45,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
   };
   const remove = (image: string) => {
     onChange(images.filter((one) => one !== image));
-    button.current?.focus(); // the one that was pressed goes
+    button.current?.focus(); // the pressed button disappears
   };
   return (
     <Input.Wrapper

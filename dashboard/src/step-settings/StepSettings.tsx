@@ -23,7 +23,7 @@ type Props = {
   onChange: (changed: StepOptions) => void;
 };
 
-/** The settings of a step, made from what its model accepts. Closed, one line says what is set. */
+/** The settings of a step, made from what its model accepts. While closed, one line says what is set. */
 export function StepSettings(props: Props) {
   const { setup, onChange } = props;
   const { step, options, model } = setup;
@@ -70,7 +70,7 @@ export function StepSettings(props: Props) {
   );
 }
 
-/** A prompt of its own, and the elements of a take that is repeated. */
+/** The step's own prompt, and the elements of a repeated take. */
 function StepPrompt({ setup: { options, model }, project, cast, onChange }: Props) {
   const { prompt, elements } = options;
   return (
@@ -126,7 +126,7 @@ function aboutModel({ notes = "", acceptsFaces, shutdownAt }: Model): string | u
   return [notes, faces, ends].filter((one) => one !== "").join(" ") || undefined;
 }
 
-/** Where a video starts and ends. For a last frame, the frame that it was to resemble in a repeated take. */
+/** Where a video starts and ends. For a last frame: the frame of a repeated take that it should resemble. */
 function FrameChoices(props: OfModel) {
   const { setup, model, project, onChange } = props;
   const { step, options, needsFirstFrame, usesFirstFrame, hasLastFrame, usesLastFrame } = setup;

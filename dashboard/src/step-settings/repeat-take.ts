@@ -8,16 +8,13 @@ import { accepts, framesOf, modelOf } from "./step-setup.ts";
 type Now = {
   models: Model[] | undefined;
   labelOf: LabelOf;
-  /** What a missing prompt stands for. */
+  /** The prompt of a step that has none of its own. */
   projectPrompt: string;
   /** The fields of frames that are not the project's. */
   frames: Partial<StepOptions>;
 };
 
-/**
- * The settings that repeat a prediction, without values that its model does not accept any more, which `leftOut` names. `aspectRatio`: for
- * the project; null: as it is.
- */
+/** The settings that repeat a prediction. `leftOut`: values that its model no longer accepts. `aspectRatio`: null keeps the project's. */
 export function repeatTake({ step, input, model }: Prediction, { models, labelOf, projectPrompt, frames }: Now) {
   const { prompt, referenceImagePaths, elements, aspectRatio, continuesPreviousShot } = input;
   const isWithout = (role: "firstFrame" | "lastFrame") => step === "video" && frameOf(input, role) === null;

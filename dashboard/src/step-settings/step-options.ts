@@ -2,7 +2,7 @@ import type { ShotPlan } from "../../../client/index.ts";
 import type { StepOptions } from "../queries/plan-edits.ts";
 import { type FrameRole, isUpload } from "../takes/input-words.ts";
 
-/** Where the next shot's video starts; null: at its own first frame. */
+/** Where the next shot's video starts. Null: at its own first frame. */
 export type Beginning = Pick<StepOptions, "continuesPreviousShot" | "firstFramePredictionId"> | null;
 
 const OF_ONE_SHOT = /^prompt$|Frame(PredictionId|ImagePath)$|^continuesPreviousShot$/;
@@ -10,7 +10,7 @@ const OF_ONE_SHOT = /^prompt$|Frame(PredictionId|ImagePath)$|^continuesPreviousS
 /** The settings that the next shot copies: neither the prompts nor the frames. */
 export function planOfNextShot(plan: ShotPlan, beginning: Beginning): ShotPlan {
   const kept = Object.entries(plan).map(([step, planned]) => {
-    const isKept = ([name, value]: [string, unknown]) => value === null || !OF_ONE_SHOT.test(name); // null: no frame
+    const isKept = ([name, value]: [string, unknown]) => value === null || !OF_ONE_SHOT.test(name); // null means no frame
     return [step, Object.fromEntries(Object.entries(planned ?? {}).filter(isKept))];
   });
   const next: ShotPlan = Object.fromEntries(kept);
@@ -30,7 +30,7 @@ export function fieldsOf(role: FrameRole, frame: string | null | undefined): Par
   };
 }
 
-/** Removes the elements of the repeated take from the settings: the next one gets the current elements of its project or film. */
+/** Removes the elements of a repeated take: the next take gets the current elements of its project or film. */
 export function withoutElements({ prompt, referenceImagePaths, elements }: StepOptions): StepOptions {
   const used = elements ?? [];
   const texts = used.flatMap(({ name, text }) => (text === "" ? [] : `\n${name}: ${text}`)).join("");

@@ -8,17 +8,17 @@ type Controls = Model["controls"];
 
 export type StepSetup = ReturnType<typeof setupOf>;
 
-/** What is offered until the models are read. */
+/** The controls that are offered until the models are read. */
 const UNKNOWN: Controls = { firstFrame: {}, lastFrame: {}, aspectRatio: {} };
 
-/** How a step would be made with its settings, by what the controls of its model say. The service decides. */
+/** How a step would be made with its settings, by the controls of its model. The service decides. */
 export function setupOf(
-  models: Model[] | undefined, // until they are read
+  models: Model[] | undefined, // undefined until they are read
   step: Step,
   options: StepOptions,
   shot: Pick<Shot, "takes" | "referenceImagePath">,
 ) {
-  /** The one that a start would use. */
+  /** The model that a start would use. */
   const model = modelOf(models, options);
   const controls = model?.controls ?? UNKNOWN;
   const isVideo = step === "video";
@@ -33,7 +33,7 @@ export function setupOf(
   const ofProject = isVideo || shot.referenceImagePath === null ? [] : [shot.referenceImagePath];
   const references = options.referenceImagePaths ?? ofProject;
   const { max = 0, excludes = [], countsFrames } = controls.referenceImages ?? {};
-  // For a last frame, the first frame is one of them.
+  // The first frame is one of the images that a last frame is made from.
   const others = step === "last-frame" ? Number(hasFirstFrame) : countsFrames ? frames.length : 0;
   const mostReferences = frames.some((frame) => excludes.includes(frame)) ? 0 : Math.max(0, max - others);
 
@@ -47,19 +47,19 @@ export function setupOf(
     model,
     references,
     mostReferences,
-    /** The model makes no video without it. */
+    /** The model makes no video without a first frame. */
     needsFirstFrame: needsFrame(controls),
     usesFirstFrame,
     hasLastFrame,
     usesLastFrame,
-    /** To show. A chosen value is not replaced by a forced one: the service refuses values that do not fit together. */
+    /** The values to show. A forced value does not replace a chosen one: the service refuses values that do not fit together. */
     values: { ...values, ...chosen },
-    /** By other choices. */
+    /** The values that other choices force. */
     forced,
   };
 }
 
-/** The frame or image on which the next video of a shot starts, by its id or path. Null: none, or it is not made yet. */
+/** The id or path of the frame that a shot's next video starts on. Null: there is none, or it is not made yet. */
 export function startOf(
   { options, usesFirstFrame }: StepSetup,
   takes: Shot["takes"],
@@ -123,7 +123,7 @@ const UNITS: Record<Model["prices"][number]["metric"], string> = {
   hardware_second: "a second of computing",
 };
 
-/** Such as “from $0.05 a second”: its prices for other settings may be higher. */
+/** For example “from $0.05 a second”: other settings may cost more. */
 export function priceWords({ prices }: Model): string {
   const metrics = [...new Set(prices.map(({ metric }) => metric))];
   const words = metrics.map((metric) => {

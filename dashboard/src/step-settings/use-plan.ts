@@ -19,7 +19,7 @@ const AFTER_TYPING_MS = 500;
 
 export type Plan = ReturnType<typeof usePlan>;
 
-/** The settings of each step: the plan of the project. A change shows at once, stays through a reload, and is saved soon after. */
+/** The settings of each step, from the project's plan. A change shows at once, outlives a reload, and is saved soon after. */
 export function usePlan({ projectId, plan }: ProjectWithPredictions) {
   const [edits, write] = useDraft(editsName(projectId), NO_EDITS);
   const savePlans = useSavePlans();
@@ -29,7 +29,7 @@ export function usePlan({ projectId, plan }: ProjectWithPredictions) {
   const saveSoon = useDebouncedCallback(save, { delay: AFTER_TYPING_MS, flushOnUnmount: true });
   const unsaved = unsavedOf(edits, plan);
   const isUnsaved = unsaved.some(isPlanned);
-  // Also what an earlier visit did not save, and what the project has meanwhile: a save drops that.
+  // A save includes edits left from an earlier visit, and drops those already in the plan.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each change
   useEffect(() => {
     if (edits.length === 0) return;
@@ -39,7 +39,7 @@ export function usePlan({ projectId, plan }: ProjectWithPredictions) {
 
   const optionsOf = (step: Step): StepOptions => withEdits(plan, edits, step);
   const edit = (step: Step, changed: StepOptions) => {
-    const fields = Object.keys(changed) as Edit["field"][]; // of options, which Object.keys forgets
+    const fields = Object.keys(changed) as Edit["field"][]; // Object.keys loses the type
     const made = fields.map((field) => ({ step, field, value: changed[field] }));
     write((before) => [...before.filter((one) => one.step !== step || !fields.includes(one.field)), ...made]);
   };

@@ -15,14 +15,13 @@ import { isUsed, type TakesProps } from "./use-takes.ts";
 
 type Props = TakesProps & {
   prediction: Prediction;
-  /** The one that it is compared with: the inputs that differ are marked. */
+  /** The prediction to compare with: inputs that differ are marked. */
   other?: Prediction | undefined;
-  /** Longer texts are cut. */
+  /** Texts with more lines are cut. */
   lines?: number | undefined;
   children?: ReactNode;
 };
 
-/** What a prediction was made with and what became of it. A take can be selected, hidden and deleted, and its inputs used again. */
 export function AboutTake({ project, prediction, other, lines, selection, onReuse, children }: Props) {
   const { step, output, error } = prediction;
   const isChosen = isUsed(project, prediction);

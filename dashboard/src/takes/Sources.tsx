@@ -10,12 +10,11 @@ import classes from "./takes.module.css";
 type SourcesProps = {
   project: Known;
   label: string;
-  /** Each by its path or id. */
+  /** A frame is a path or an id. */
   frames: { alt: string; frame: string | null }[];
   more?: string | undefined;
 };
 
-/** Pictures that a prediction is, or will be, made from, in one line if there are two. */
 export const Sources = ({ project, label, frames, more }: SourcesProps) => (
   <Group gap="xs" mih={36}>
     <Text size="sm" c="dimmed" style={{ flex: "none" }}>
@@ -30,7 +29,6 @@ export const Sources = ({ project, label, frames, more }: SourcesProps) => (
   </Group>
 );
 
-/** A small picture of a frame of any origin. */
 export function Frame({ project, frame, alt }: { project: Known; frame: string; alt: string }) {
   const isPath = isUpload(frame);
   const prediction = usePrediction(project, isPath ? null : frame);
@@ -72,7 +70,7 @@ export function Outdated({ project, prediction: { input, outdated, changedElemen
 
 type MadeFromProps = { project: ProjectWithPredictions; prediction: Prediction; label: string };
 
-/** The frames that a prediction was made from. Nothing for a picture from only a text. */
+/** The frames that a prediction was made from. Renders nothing for a picture from only a text. */
 export function MadeFrom({ project, prediction, label }: MadeFromProps) {
   const { step, input } = prediction;
   const first = frameOf(input, "firstFrame");

@@ -23,7 +23,6 @@ type MarkProps = {
   none?: string;
 };
 
-/** The status of a step: its latest prediction and the shown take. */
 export function StepMark({ step, latest, take, none = "Not yet" }: MarkProps) {
   const prediction = markedOf(latest, take);
   const words = latest === null ? none : stepWords(latest, take);
@@ -58,7 +57,7 @@ export function StatusIcon({ prediction, size }: { prediction: ShotPrediction | 
   return <Mark size={size} className={classes.icon} data-status={prediction?.status} />;
 }
 
-/** `take`: the shown take, if the state is of a whole step. */
+/** `take`: the shown take, for the state of a whole step. */
 type Props = { prediction: ShotPrediction | null; take?: ShotPrediction | null; isCanceling: boolean };
 
 export function PredictionState({ prediction, take = null, isCanceling }: Props) {
@@ -83,7 +82,7 @@ export function PredictionState({ prediction, take = null, isCanceling }: Props)
   );
 }
 
-/** How long it waits, and then how long it takes. Not announced to screen readers: it changes every second. */
+/** How long a prediction waits, then how long it takes. Screen readers do not announce it, because it changes every second. */
 function PredictionClock({ prediction: { createdAt, startedAt, completedAt } }: { prediction: ShotPrediction }) {
   useInterval(useForceUpdate(), 1_000, { autoInvoke: completedAt === null });
   const end = completedAt === null ? Date.now() : Date.parse(completedAt);

@@ -13,7 +13,7 @@ type Props = {
   isSelected?: boolean;
   prompt: string;
   poster?: string | undefined;
-  /** For a video only its first picture. */
+  /** Whether a video shows only its first picture. */
   isStill?: boolean;
 };
 
@@ -53,5 +53,5 @@ function emptyWords(latest: Prediction | null, shown: ShotPrediction | null): st
   if (latest === null) return "Nothing yet";
   if (latest.status !== "succeeded") return statusWords(latest);
   if (shown !== null) return "The file has been removed";
-  return latest.hidden ? "Hidden" : ""; // it is read
+  return latest.hidden ? "Hidden" : ""; // the take is being read
 }

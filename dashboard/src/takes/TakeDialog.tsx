@@ -17,7 +17,7 @@ import type { TakesProps } from "./use-takes.ts";
 
 type Props = TakesProps & DialogProps & { ids: string[] };
 
-/** One take as large as the window allows, or two beside each other: of videos both play in step. */
+/** One take as large as the window allows, or two beside each other. Two videos play in step. */
 export function TakeDialog({ ids: [id = "", otherId], isOpen, onClose, ...about }: Props) {
   const { project, selection } = about;
   const read = [usePrediction(project, id), usePrediction(project, otherId ?? null)];
@@ -59,10 +59,10 @@ export function TakeDialog({ ids: [id = "", otherId], isOpen, onClose, ...about 
   );
 }
 
-/** Videos that are further apart are brought together. Smaller drift is invisible; a seek is not. */
+/** A larger drift is corrected. A smaller drift is invisible, and a seek is not. */
 const APART_S = 0.15;
 
-/** Plays, pauses and moves all videos in it together. The longest leads, and a shorter one waits at its end. */
+/** Plays, pauses and moves all its videos together. The longest leads. A shorter one waits at its end. */
 function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode }) {
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState(0);

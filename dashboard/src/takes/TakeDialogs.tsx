@@ -4,7 +4,6 @@ import { TakesDrawer } from "./TakesDrawer.tsx";
 import { TakeDialog } from "./TakeDialog.tsx";
 import type { TakesProps } from "./use-takes.ts";
 
-/** The takes of a step, and above it the take that is looked at. */
 export default function TakeDialogs(about: TakesProps) {
   const { listed, enlarged, show } = about.view;
   const step = useLast(PLAYING_ORDER.find((one) => one === listed) ?? null);
@@ -12,7 +11,7 @@ export default function TakeDialogs(about: TakesProps) {
   const isListed = listed !== null && step !== null;
   return (
     <>
-      {/* Always there: a dialog is above those that were there before it. */}
+      {/* The drawer is always mounted: a dialog is above those that were mounted before it. */}
       <TakesDrawer {...about} step={step ?? "video"} isOpen={isListed} onClose={() => show({ takes: null })} />
       {ids !== null && (
         <TakeDialog {...about} ids={ids.split(",")} isOpen={enlarged !== null} onClose={() => show({ take: null })} />

@@ -10,7 +10,7 @@ type PlayerProps = Pick<
 >;
 type MediaProps = PlayerProps & { prediction: Shown; label: string; isStill?: boolean };
 
-/** The picture or the video of a take; nothing without a file. */
+/** The picture or the video of a take. Renders nothing without a file. */
 export function TakeMedia({ prediction, label, isStill = false, ...player }: MediaProps) {
   const { output } = prediction;
   if (output === null) return null;
@@ -27,7 +27,7 @@ export function TakeMedia({ prediction, label, isStill = false, ...player }: Med
   );
 }
 
-/** A fresh URL is used only while the video is paused; playback continues at the same time. Another file begins at its start. */
+/** The player takes a fresh URL only while paused, and continues at the same time. Another file begins at its start. */
 export function FilmVideo({ prediction, output, label, ...player }: MediaProps & { output: ShownFile }) {
   const { url, path, width, height } = output;
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
@@ -35,7 +35,7 @@ export function FilmVideo({ prediction, output, label, ...player }: MediaProps &
   const element = useRef<HTMLVideoElement>(null);
   const goOnAt = useRef(0);
 
-  // A player that lost its file may report 0; seeking to 0 on purpose goes through onSeeked.
+  // A player that lost its file may report 0. Seeking to 0 on purpose goes through onSeeked.
   const remember = (at = 0) => {
     if (at > 0) goOnAt.current = at;
   };
@@ -49,7 +49,7 @@ export function FilmVideo({ prediction, output, label, ...player }: MediaProps &
   useDidUpdate(() => {
     goOnAt.current = 0;
     setAddress(url);
-    onLoaded(); // the failures were those of the file before
+    onLoaded(); // the failures belong to the former file
   }, [path]);
 
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;

@@ -9,7 +9,6 @@ import { DeleteDialog, type DialogProps } from "../ui/Dialogs.tsx";
 import { useDownload } from "./use-download.ts";
 import { ErrorNotice } from "../ui/Notices.tsx";
 
-/** What can be done with a prediction that has ended: download, hide, delete. */
 export function TakeMenu({ prediction, title }: { prediction: Prediction; title: string }) {
   const keyframe = useKeyframe();
   const download = useDownload(title);

@@ -1,7 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { Output } from "../../../client/index.ts";
-import { forgetUrl, readAgain } from "../queries/query-client.ts";
+import { readAgain } from "../queries/query-client.ts";
+import { useServices } from "../services.ts";
 
 export type ShownFile = Pick<Output, "url" | "path" | "contentType" | "width" | "height">;
 /** A prediction, or the video of a shared film. */
@@ -12,12 +13,12 @@ type Props = {
   alt: string;
   title?: string;
   className: string | undefined;
-  /** Of a video: where its picture is. Takes from one first frame begin alike. */
+  /** The time of a video's picture. Takes from one first frame begin alike. */
   seconds?: number;
   broken: (tryAgain: () => void) => ReactNode;
 };
 
-/** The picture of a take, of a video one of its first. */
+/** The picture of a take. A video shows one of its first pictures. */
 export function TakePicture({ prediction, alt, broken, seconds = 0.1, ...given }: Props) {
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   const { output } = prediction;
@@ -40,16 +41,17 @@ export function TakePicture({ prediction, alt, broken, seconds = 0.1, ...given }
   );
 }
 
-/** A model for a video may return a picture in motion, and one for a frame a video. */
+/** A video model may return a moving picture, and a frame model may return a video. */
 export const isPicture = (contentType: string): boolean => contentType.startsWith("image/");
 
-/** For a file that fails to load: its URL may have expired, so all is read once more. `isBroken`: that failed too. */
+/** Renews a file that fails to load: its URL may have expired, so everything is read once more. `isBroken`: that failed too. */
 export function useRenewOutput(prediction: Shown) {
   const queries = useQueryClient();
+  const { outputs } = useServices();
   const [failures, setFailures] = useState(0);
   const [round, setRound] = useState(0);
   const renew = () => {
-    if (prediction.output !== null) forgetUrl(prediction.output);
+    if (prediction.output !== null) outputs.delete(prediction.output.path);
     void readAgain(queries).then(() => setRound((before) => before + 1));
   };
   return {

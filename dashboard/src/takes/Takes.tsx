@@ -13,10 +13,10 @@ import classes from "./strip.module.css";
 import screen from "./takes.module.css";
 import { isUsed, type TakesProps } from "./use-takes.ts";
 
-/** As many as one start makes. */
+/** The most takes that one start makes. */
 const MAX_SHOWN = 8;
 
-/** The takes of a step, newest first, each with its price. A press uses one. */
+/** The takes of a step, newest first, each with its price. A press uses a take. */
 export function Takes({ project, selection, view, step }: TakesProps & { step: Step }) {
   const latest = project.predictions[step];
   const list = usePredictions(project.projectId, step, latest !== null);

@@ -20,7 +20,7 @@ import { isUsed, type TakesProps } from "./use-takes.ts";
 
 type Props = TakesProps & DialogProps & { step: Step };
 
-/** All predictions of a step as a contact sheet: each with what differs among them, the chosen one with all of its inputs. */
+/** All predictions of a step as a contact sheet. Each shows what differs, and the chosen one shows all its inputs. */
 export function TakesDrawer({ step, isOpen, onClose, ...about }: Props) {
   const { project, selection, view } = about;
   const [withHidden, setWithHidden] = useState(false);
@@ -120,7 +120,7 @@ const LargerButtons = ({ take, view, isMarked, mark }: LargerProps) => (
   </>
 );
 
-/** Any problem. */
+/** The problems of a take, in words. */
 const stateWords = (take: Prediction): string[] =>
   [take.status !== "succeeded" && !isRunning(take) && statusWords(take), take.hidden && "Hidden"].filter(
     (words) => words !== false,

@@ -5,7 +5,6 @@ import { capitalized } from "../ui/words.ts";
 export const aboutWords = (micros: number | null): string =>
   micros === null ? "price unknown" : `about ${dollars(micros)}`;
 
-/** The cost of a start, shown beside its button. */
 export const estimateWords = ({ estimateMicros, atMostMicros }: Estimate): string =>
   estimateMicros === null && atMostMicros !== null ? `at most ${dollars(atMostMicros)}` : aboutWords(estimateMicros);
 
@@ -20,14 +19,14 @@ export const exceedsBalance = ({ balance, atMostMicros }: Limits): boolean =>
 const exceedsBudget = ({ availableMicros, atMostMicros }: Limits): boolean =>
   availableMicros !== null && (atMostMicros ?? 0) > availableMicros;
 
-/** The same for a part of the estimate. Whether the service's budget allows it is then unknown. */
+/** The limits for a part of the estimate. Whether the service's budget allows the part is then unknown. */
 export function ofPart<All extends Limits>(all: All, atMostMicros: number | null): All {
   const part = { ...all, atMostMicros };
   const isByUser = exceedsBalance(all) || exceedsBudget(all);
   return { ...part, withinBudget: all.withinBudget || (isByUser && !exceedsBalance(part) && !exceedsBudget(part)) };
 }
 
-/** Why the budgets or the balance would refuse a start now; null if they would not. */
+/** Why the budgets or the balance would refuse a start now. Null if they would not. */
 export function overBudgetWords(limits: Limits, start: Start): string | null {
   const { withinBudget, availableMicros, atMostMicros, balance } = limits;
   if (withinBudget) return null;
@@ -42,7 +41,6 @@ export function overBudgetWords(limits: Limits, start: Start): string | null {
   return `${start.what} can cost ${amount(atMostMicros)}, and your budget has ${amount(availableMicros)} left. Choose ${cheaper(start)}.`;
 }
 
-/** What a cancel means for money. */
 export function cancelWords(running: Pick<ShotPrediction, "status" | "cost">[]): string {
   const begun = running.filter(({ status }) => status !== "queued");
   if (begun.length === 0) return "Canceling before generation begins costs nothing.";
@@ -51,7 +49,7 @@ export function cancelWords(running: Pick<ShotPrediction, "status" | "cost">[]):
   return `If you cancel, the provider may still charge for what has begun${most > 0 ? `, up to ${dollars(most)}` : ""}.${waits}`;
 }
 
-/** The cost of a take; without a result, whether it was charged. Empty if that is no longer kept. */
+/** The cost of a take. Without a result, whether it was charged. Empty if the cost is no longer kept. */
 export function costWords(prediction: Pick<ShotPrediction, "status" | "cost">): string {
   const { status, cost } = prediction;
   if (cost === null) return "";

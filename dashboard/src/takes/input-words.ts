@@ -2,7 +2,7 @@ import type { ModelControl, Prediction, ShotPlan } from "../../../client/index.t
 import type { LabelOf } from "../queries/use-models.ts";
 import { capitalized } from "../ui/words.ts";
 
-/** The input of a prediction, or what a plan has of it. */
+/** The input of a prediction, or the part of it that a plan has. */
 type Input = Prediction["input"] | NonNullable<ShotPlan["video"]>;
 
 export type Value = NonNullable<ModelControl["default"]>;
@@ -15,10 +15,10 @@ export const isUpload = (frame: string): boolean => frame.startsWith("projects/"
 export const frameOf = (input: Input, role: FrameRole): string | null =>
   input[`${role}PredictionId`] ?? input[`${role}ImagePath`] ?? null;
 
-/** Controls with their own place: the prompt, the images, and the aspect ratio, which belongs to the project. */
+/** Controls that have their own place: the prompt, the images, and the aspect ratio, which belongs to the project. */
 export const ELSEWHERE = new Set(["prompt", "firstFrame", "lastFrame", "referenceImages", "aspectRatio"]);
 
-/** The order of display; other controls follow. */
+/** The order of display. Other controls follow. */
 const ORDER = ["resolution", "durationSeconds", "audio", "seed", "negativePrompt"];
 const placeOf = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
 export const byPlace = ([one]: [string, unknown], [other]: [string, unknown]): number => placeOf(one) - placeOf(other);
@@ -35,7 +35,7 @@ export const valuesIn = (input: Input): [string, Value][] =>
 
 const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
 
-/** The label of a control; an unknown one shows its name. */
+/** The label of a control. An unknown control shows its name. */
 export const controlName = (name: string): string => NAMES[name] ?? capitalized(name);
 
 export const valueWords = (name: string, value: Value): string =>
@@ -44,7 +44,6 @@ export const valueWords = (name: string, value: Value): string =>
 /** `frames`: paths or ids, in place of words. */
 export type Fact = { name: string; words: string; frames?: string[] };
 
-/** The whole input of a prediction. */
 export function factsOf({ input, model, requestedModel }: Prediction, labelOf: LabelOf): Fact[] {
   const pictures = (name: string, given: (string | null)[]): Fact => {
     const frames = given.filter((frame) => frame !== null);

@@ -11,7 +11,7 @@ export const STEP_NAME: Record<Step, string> = {
   "last-frame": "Last frame",
 };
 
-/** Such as “2 first frames”. */
+/** For example “2 first frames”. */
 export const countWords = (step: Step, count: number): string => counted(count, STEP_NAME[step].toLowerCase());
 
 /** What the selected take of a step is used for. */
@@ -21,7 +21,6 @@ export const USE: Record<Step, string> = {
   "last-frame": "for the next video",
 };
 
-/** What a step makes. */
 export const nounOf = (step: Step): string => (step === "video" ? "video" : "picture");
 
 export const STATUS_WORD: Record<PredictionStatus, string> = {
@@ -48,15 +47,14 @@ export function stepWords(latest: ShotPrediction, take: ShotPrediction | null): 
   return `Ready, but the latest attempt ${status === "failed" ? "failed" : "was canceled"}`;
 }
 
-/** The prediction whose time is shown with these words: the take when they begin with “Ready”. */
+/** The prediction whose time stands beside `stepWords`: the take when these begin with “Ready”. */
 export const timedOf = (latest: ShotPrediction, take: ShotPrediction | null): ShotPrediction =>
   take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
 
-/** The state that decides a step's icon and colour: a canceled run does not make a finished step look broken. */
+/** The state that decides a step's icon and color: a canceled run does not make a finished step look broken. */
 export const markedOf = (latest: ShotPrediction | null, take: ShotPrediction | null): ShotPrediction | null =>
   latest?.status === "canceled" ? (take ?? latest) : latest;
 
-/** The status as text, with the queue position or the progress. */
 export function statusWords({ status, queuePosition, progress, waitsFor }: ShotPrediction): string {
   if (waitsFor !== null) return "Waiting for the previous shot";
   if (status === "queued" && queuePosition !== null && queuePosition > 0)
@@ -65,7 +63,7 @@ export function statusWords({ status, queuePosition, progress, waitsFor }: ShotP
   return STATUS_WORD[status];
 }
 
-/** A frame of a take: null when it is deleted, undefined until it is read. */
+/** A frame of a take. Null when it is deleted, undefined until it is read. */
 type FrameOfTake = { name: string; frame: ShotPrediction | null | undefined };
 
 export function outdatedWords(
@@ -117,7 +115,7 @@ export function failureTitle({ code, stage }: NonNullable<ShotPrediction["error"
   return stage === "input" ? "Prompt or image rejected" : stage === "output" ? "Result rejected" : "Content rejected";
 }
 
-/** For an error that another prompt or image cannot fix. */
+/** The remedy for a file that another prompt or image would not make smaller. */
 const TOO_LARGE =
   "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 

@@ -7,7 +7,7 @@ import { type PageClient, useKeyframe } from "../services.ts";
 import { notifyError } from "../ui/Notices.tsx";
 import { STEP_NAME } from "./status-words.ts";
 
-/** Downloads the file of a take; while it does, another press does nothing. */
+/** Downloads the file of a take. During a download, another press does nothing. */
 export function useDownload(title: string): (take: Prediction) => void {
   const keyframe = useKeyframe();
   const { isPending, mutate } = useMutation({
@@ -18,7 +18,6 @@ export function useDownload(title: string): (take: Prediction) => void {
   return (take) => !isPending && mutate(take);
 }
 
-/** Downloads a file under the project's title. */
 async function downloadFile(keyframe: PageClient, take: Prediction, title: string): Promise<void> {
   const { path, url } = await readFile(keyframe, take);
   const extension = path.split(".").at(-1);

@@ -2,18 +2,16 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { selectionOf, useChangeProject } from "../queries/project-queries.ts";
-import { predictionKey } from "../queries/use-predictions.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 
-/** What the parts of a page do with the takes of its project. */
 export type TakesProps = {
   project: ProjectWithPredictions;
   selection: ReturnType<typeof useSelection>;
   view: ReturnType<typeof useTakesView>;
-  /** Sets what a take was made with for the next one. */
+  /** Puts the inputs of a take into the settings for the next one. */
   onReuse: (take: Prediction) => void;
 };
 
-/** Whether a take stands for its step. */
 export const isUsed = ({ selected, takes }: ProjectWithPredictions, { step, predictionId }: Prediction): boolean =>
   predictionId === (selected[step] ?? takes[step]?.predictionId);
 
@@ -26,7 +24,7 @@ export function useSelection(project: ProjectWithPredictions) {
   return { change, use };
 }
 
-/** The step that is looked at, the one whose takes are listed, and the takes that are enlarged: in the address, for a reload and a second tab. */
+/** The used step, the step whose takes are listed, and the enlarged takes. The address has them, for a reload and a second tab. */
 export function useTakesView() {
   const [address, setAddress] = useSearchParams();
   const queries = useQueryClient();
@@ -42,9 +40,9 @@ export function useTakesView() {
     listed: address.get("takes"),
     enlarged: address.get("take"),
     show,
-    /** One take, or two to compare. They are shown without another read. */
+    /** Enlarges one take, or two to compare, without another read. */
     enlarge: (...takes: Prediction[]) => {
-      for (const take of takes) queries.setQueryData(predictionKey(take.predictionId), take);
+      for (const take of takes) queries.setQueryData(queryKeys.prediction(take.predictionId), take);
       show({ take: takes.map(({ predictionId }) => predictionId).join() });
     },
   };

@@ -8,12 +8,12 @@ export type Action = {
   label: string;
   Icon: Icon;
   run?: () => unknown;
-  /** Opens this instead. */
+  /** A dialog that the action opens instead of `run`. */
   dialog?: (opened: DialogProps) => ReactNode;
   isDelete?: boolean;
 };
 
-/** Deletes, once it is confirmed in this dialog. */
+/** A deletion that `dialog` confirms. */
 export const deletion = (dialog: NonNullable<Action["dialog"]>): Action => ({
   label: "Delete",
   Icon: IconTrash,
@@ -38,16 +38,16 @@ export const renaming = (noun: string, title: string, saving: Saving, rename: Re
 });
 
 type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & {
-  /** Those that are false are not offered. */
+  /** An action that is false is not offered. */
   actions: (Action | false)[];
 };
 
-/** A button with a menu of actions. Not in a portal, so that it belongs to the dialog or the landmark that it is in. */
+/** A button with a menu of actions. The menu is not in a portal, so that it belongs to its dialog or landmark. */
 export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
   const actions = given.filter((one) => one !== false);
   const target = useRef<HTMLButtonElement>(null);
   const [opened, setOpened] = useState<string | null>(null);
-  // Only the one that was opened: a film has a menu for each of its shots.
+  // Only the opened dialog is rendered: a film has a menu for each of its shots.
   const last = useLast(opened);
   const dialog = actions.find(({ label }) => label === last)?.dialog;
   return (
@@ -65,7 +65,7 @@ export function ActionsMenu({ actions: given, ...button }: ActionsProps) {
               c={`var(--mantine-color-${isDelete ? "error" : "text"})`}
               leftSection={<Mark size={16} />}
               onClick={() => {
-                target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
+                target.current?.focus(); // a modal returns the focus to the element that had it, and this item disappears
                 run();
               }}
             >

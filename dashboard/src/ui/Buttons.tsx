@@ -5,11 +5,11 @@ import { type Icon, IconPlus } from "./Icons.tsx";
 type BusyButtonProps = ButtonProps &
   Omit<ComponentProps<"button">, keyof ButtonProps> & {
     isBusy?: boolean;
-    /** Disabled; say why beside it. */
-    isOff?: boolean;
+    /** Say beside the button why it is disabled. */
+    isDisabled?: boolean;
   };
 
-/** For rare or secondary actions. */
+/** A button for rare or secondary actions. */
 export const SmallButton = ({ Icon, ...props }: BusyButtonProps & { Icon?: Icon | undefined }) => (
   <BusyButton size="xs" variant="default" leftSection={Icon && <Icon size={16} />} {...props} />
 );
@@ -19,13 +19,13 @@ export const NewButton = (props: BusyButtonProps) => <BusyButton leftSection={<I
 /** Uses aria-disabled: a disabled button would lose the keyboard focus. */
 export function BusyButton({
   isBusy = false,
-  isOff = false,
+  isDisabled = false,
   onClick,
   leftSection,
   children,
   ...others
 }: BusyButtonProps) {
-  const isIdle = !isBusy && !isOff;
+  const isIdle = !isBusy && !isDisabled;
   const refuse = (event: MouseEvent) => event.preventDefault();
   return (
     <Button

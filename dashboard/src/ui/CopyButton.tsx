@@ -4,11 +4,11 @@ import { IconAlertTriangle, IconCheck, IconCopy } from "./Icons.tsx";
 
 type Props = ButtonProps & {
   text: string;
-  /** Such as "Copy link". */
+  /** For example “Copy link”. */
   label: string;
 };
 
-/** A text that is selected by one click, with its button. `name`: for screen readers. */
+/** A text that one click selects, with its button. `name`: the text's name for screen readers. */
 export const CopyText = ({ name, ...copied }: Props & { name?: string }) => (
   <>
     <Code block style={{ userSelect: "all" }} aria-label={name}>
@@ -20,7 +20,7 @@ export const CopyText = ({ name, ...copied }: Props & { name?: string }) => (
   </>
 );
 
-/** Announces the outcome, also when the browser refuses. */
+/** Announces the outcome, even if the browser refuses to copy. */
 export function CopyButton({ text, label, ...others }: Props) {
   const { copy, copied, error } = useClipboard({ timeout: 3_000 });
   const outcome = copied ? "Copied" : error === null ? "" : "Copy failed";

@@ -8,13 +8,12 @@ import { type DialogProps, focusOnMount, KeepFocus, useModal } from "./dialog-fo
 
 export type { DialogProps } from "./dialog-focus.ts";
 
-/** What opens a dialog, and the dialog's props. */
 export function useDialog(): { open: () => void; dialog: DialogProps } {
   const [isOpen, { open, close }] = useDisclosure(false);
   return { open, dialog: { isOpen, onClose: close } };
 }
 
-/** What is typed and chosen in a dialog, until it closes; returned with the props of the dialog. */
+/** What is typed and chosen in a dialog, until it closes. Returned with the props of the dialog. */
 export function useTyped<Fields extends object>(initial: Fields, { isOpen, onClose }: DialogProps) {
   const [typed, setTyped] = useState(initial);
   const set = (changed: Partial<Fields>) => setTyped((all) => ({ ...all, ...changed }));
@@ -35,12 +34,12 @@ type FormDialogProps = DialogProps & {
   failed: string;
   saving: Saving;
   canSubmit?: boolean;
-  /** It cannot be undone. */
+  /** Whether the action cannot be undone. */
   isHarmful?: boolean;
   size?: "lg";
-  /** Replaces the form once it is set. */
+  /** Once set, it replaces the form. */
   done?: ReactNode;
-  /** The cancel button was pressed: the typed text is discarded. */
+  /** Runs when the user presses Cancel, to discard the typed text. */
   onCancel?: () => void;
   onSubmit: (form: HTMLFormElement) => void;
   children: ReactNode;
@@ -97,7 +96,7 @@ export function FormDialog({ isOpen, onClose, title, failed, saving, canSubmit =
                 type="submit"
                 color={form.isHarmful ? "red.9" : "iris"}
                 isBusy={saving.isPending}
-                isOff={!canSubmit}
+                isDisabled={!canSubmit}
               >
                 {form.submit}
               </BusyButton>
@@ -112,7 +111,7 @@ export function FormDialog({ isOpen, onClose, title, failed, saving, canSubmit =
 type TitleDialogProps = DialogProps & {
   /** The kind of thing, such as “film”. */
   noun: string;
-  /** The title that is changed; empty for something new. */
+  /** The title that is changed. Empty for something new. */
   initial?: string;
   saving: Saving;
   onSubmit: (title: string) => void;
@@ -154,7 +153,6 @@ type DeleteDialogProps = DialogProps & {
   children: ReactNode;
 };
 
-/** Confirms a deletion and shows why it may be refused. */
 export const DeleteDialog = ({ verb = "Delete", noun, removal, children, ...dialog }: DeleteDialogProps) => (
   <FormDialog
     {...dialog}

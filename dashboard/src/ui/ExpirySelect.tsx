@@ -2,7 +2,7 @@ import { NativeSelect } from "@mantine/core";
 
 type Props = { label: string; days: number[]; value: string; onChange: (days: string) => void };
 
-/** When a link or a key expires; an empty value: never. */
+/** When a link or a key expires. An empty value means never. */
 export const ExpirySelect = ({ label, days, value, onChange }: Props) => (
   <NativeSelect
     label={label}
@@ -15,7 +15,7 @@ export const ExpirySelect = ({ label, days, value, onChange }: Props) => (
   />
 );
 
-/** Midnight after so many whole days, for none undefined: a request that is sent again asks for the same time. */
+/** The midnight after so many whole days, so that a repeated request asks for the same time. Undefined without days. */
 export function expiryAfter(days: string): string | undefined {
   if (days === "") return undefined;
   const end = new Date();

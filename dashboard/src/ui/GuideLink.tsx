@@ -1,7 +1,7 @@
 import { Anchor } from "@mantine/core";
 import { repository } from "../../../package.json";
 
-/** A page of the repository. Until `npm run set-owner` has named the repository's owner, only its path. */
+/** A link to a page of the repository. Shows only the path until `npm run set-owner` has named the repository's owner. */
 export function GuideLink({ path }: { path: string }) {
   const address = guideAddress(path, repository.url);
   if (address === null) return <code>{path}</code>;

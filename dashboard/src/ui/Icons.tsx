@@ -27,13 +27,13 @@ import type { SVGProps } from "react";
 
 type IconProps = Omit<SVGProps<SVGSVGElement>, "stroke"> & {
   size?: number;
-  /** The width of its lines. */
+  /** The width of the lines. */
   stroke?: number;
 };
 
 export type Icon = (props: IconProps) => React.ReactElement;
 
-/** A decoration beside words or a label. The whole package is 88 MB. */
+/** Icons are decorations beside words. They are copied, because the whole package is 88 MB. */
 const outline =
   (path: string): Icon =>
   ({ size = 24, stroke = 2, ...others }) => (

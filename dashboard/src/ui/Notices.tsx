@@ -6,7 +6,7 @@ import { SmallButton } from "./Buttons.tsx";
 import { errorSentence } from "./errors.ts";
 import { IconAlertTriangle } from "./Icons.tsx";
 
-/** An error with its request id and, where it can help, a retry button; nothing without an error. */
+/** An error with its request id and, where it can help, a retry button. Renders nothing without an error. */
 export function ErrorNotice({ title, error, onRetry }: { title: string; error: unknown; onRetry?: () => void }) {
   if (error == null) return null;
   const requestId = error instanceof KeyframeError ? error.requestId : null;
@@ -41,7 +41,7 @@ export function CreditLink() {
   );
 }
 
-/** For an error of something that is no longer shown. */
+/** A toast for an error of something that is no longer shown. */
 export function notifyError(title: string, error: unknown): void {
   notifications.show({ color: "red", title, message: errorSentence(error) });
 }

@@ -38,12 +38,12 @@ type UnreadProps = {
   query: { data: unknown; error: unknown; refetch: () => unknown; isFetchNextPageError?: boolean };
   /** What is read, such as “the film”. */
   what: string;
-  /** The height of the content that it replaces, so that nothing jumps. */
+  /** The heights of the content that is loading, so that nothing jumps. */
   heights: number[];
   className?: string | undefined;
 };
 
-/** A query that is loading, or has failed. */
+/** Says that a query is loading, or has failed. */
 export function Unread({ query, what, heights, className }: UnreadProps) {
   const { data, error, refetch, isFetchNextPageError = false } = query;
   if (error !== null && !isFetchNextPageError)
@@ -67,7 +67,7 @@ type ListPageProps = Props &
     children: ReactNode;
   };
 
-/** A page with a list. Its button waits for the list: an empty one would move it from under a press. */
+/** A page with a list. The button waits for the list: an empty list would move it from under a press. */
 export const ListPage = ({ title, text, isEmpty, create, empty, children, ...read }: ListPageProps) => (
   <>
     <PageHead title={title} text={text} actions={isEmpty || read.query.data === undefined ? null : create} />
@@ -111,7 +111,7 @@ export const Facts = ({ facts }: { facts: Record<string, ReactNode> }) => (
 
 type MissingProps = { title: string; text?: string; to: string; label: string };
 
-/** Shown where an address leads to nothing. */
+/** The page for an address that leads to nothing. */
 export function Missing({ title, text = "It was deleted or belongs to another account.", to, label }: MissingProps) {
   useDocumentTitle(`${title} · Keyframe`);
   const action = (
@@ -137,7 +137,7 @@ export const EmptyState = ({ Icon, title, text, action, order = 2 }: EmptyStateP
   </Stack>
 );
 
-/** The button at the end of a list; nothing when all of it is shown. */
+/** The button at the end of a list. Renders nothing when the whole list is shown. */
 export const LoadMore = ({ query, label = "Load more" }: { query: UseInfiniteQueryResult; label?: string }) => (
   <>
     {query.isFetchNextPageError && <ErrorNotice title="Could not load more" error={query.error} />}

@@ -4,7 +4,7 @@ import { exactTime, relativeTime } from "./format-time.ts";
 
 const REFRESH_MS = 30_000;
 
-/** Relative time, kept up to date; the exact time on hover. */
+/** Relative time, kept up to date. The exact time shows on hover. */
 export function Time({ iso }: { iso: string }) {
   useInterval(useForceUpdate(), REFRESH_MS, { autoInvoke: true });
   const exact = exactTime(iso);

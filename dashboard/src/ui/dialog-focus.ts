@@ -2,7 +2,7 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 
 export type DialogProps = { isOpen: boolean; onClose: () => void };
 
-/** A ref that focuses what appears: a modal does so when it opens, which is too early for what is loaded or shown later. */
+/** A ref that focuses an element that appears later than its dialog: a modal sets the focus when it opens. */
 export const focusOnMount = (element: HTMLElement | null): void => element?.focus({ preventScroll: true });
 
 /** Puts the focus on the first field with a problem, by its name. Returns whether there is one. */
@@ -12,12 +12,12 @@ export function focusProblem(form: HTMLFormElement, problems: Record<string, str
   return name !== undefined;
 }
 
-/** A ref of a button that may disappear: then its focus moves. */
+/** A ref of a button that may disappear: then the focus moves. */
 export const movesFocus = (move: () => void) => (button: HTMLElement | null) => () => {
   if (button === document.activeElement) queueMicrotask(() => button?.isConnected || move());
 };
 
-/** False first, then `isOpen`. A modal that mounts open does not remember where to return the focus. */
+/** False at first, then `isOpen`: a modal that mounts open does not remember where to return the focus. */
 function useOpened(isOpen: boolean): boolean {
   const [opened, setOpened] = useState(false);
   useEffect(() => setOpened(isOpen), [isOpen]);
@@ -36,7 +36,7 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener);
 };
 
-/** Whether a dialog is the latest that is open. Only that one may close on Escape: each listens to the whole page. */
+/** Whether this dialog was opened last. Only that one may close on Escape, because each listens to the whole page. */
 function useIsOnTop(isOpen: boolean): boolean {
   const [id] = useState(() => Symbol("dialog"));
   useEffect(() => {
@@ -51,11 +51,11 @@ function useIsOnTop(isOpen: boolean): boolean {
 export const useModal = ({ isOpen, onClose }: DialogProps) => ({
   opened: useOpened(isOpen),
   closeOnEscape: useIsOnTop(isOpen),
-  removeScrollProps: { removeScrollBar: false }, // app.css reserves its width: without the bar, the page would jump
+  removeScrollProps: { removeScrollBar: false }, // app.css reserves the bar's width: without the bar, the page would jump
   onClose,
 });
 
-/** If the focused element may be gone, the top dialog gets the focus, or the page. */
+/** Moves a lost focus to the top dialog, or to the page. */
 function focusIfLost(): void {
   const focused = document.activeElement;
   const top = [...document.querySelectorAll<HTMLElement>("[role=dialog]")].at(-1);
@@ -63,10 +63,10 @@ function focusIfLost(): void {
   (top ?? document.querySelector("main"))?.focus();
 }
 
-/** A dialog that closes has then returned the focus, if what had it before is still there. */
+/** After this time, a closed dialog has returned the focus, if the element that had it still exists. */
 const AFTER_RETURN_MS = 50;
 
-/** In a dialog: keeps the focus in the dialogs when this one closes, or `key` says that what it shows has changed. */
+/** Keeps the focus in the dialogs when this one closes, or when `key` says that its content has changed. */
 export function KeepFocus(): null {
   useEffect(() => () => void setTimeout(focusIfLost, AFTER_RETURN_MS), []);
   return null;

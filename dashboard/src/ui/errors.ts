@@ -15,10 +15,10 @@ export function errorSentence(error: unknown): string {
   return error.message;
 }
 
-/** Of a prompt or a description. */
+/** The most characters of a prompt or a description. */
 export const MAX_CHARACTERS = 4000;
 
-/** Why a text is too long. The service's other rules are rarely broken: it names them when it refuses. */
+/** Why a text is too long. The other rules are rarely broken. The service names them when it refuses. */
 export const textProblem = (text: string, most = MAX_CHARACTERS): string | null =>
   [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
 
@@ -31,16 +31,16 @@ export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
 export const isRefused = (error: unknown): boolean =>
   error instanceof KeyframeError && error.status !== null && error.status < 500;
 
-/** Deleted, unknown, or another user's. */
+/** Whether a resource is deleted, unknown, or another user's. */
 export const isGone = (error: unknown): boolean => isRefusal(error, "not_found");
 
-/** For a request that may be refused with this code. */
+/** The `catch` of a request that may be refused with this code. */
 export const unless = (code: string) => (error: unknown) => {
   if (!isRefusal(error, code)) throw error;
 };
 
-/** For a deletion: a missing resource was deleted by an earlier request whose answer was lost. */
+/** The `catch` of a deletion: an earlier request whose answer was lost has deleted a missing resource. */
 export const unlessGone = unless("not_found");
 
-/** Someone changed it after it was read here. */
+/** Whether somebody changed the resource after it was read here. */
 export const isChangedElsewhere = (error: unknown): boolean => isRefusal(error, "precondition_failed");

@@ -12,7 +12,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
 /** A time this little in the future counts as now, because a device's clock may be behind the service's. */
 const CLOCK_ERROR_S = 2;
 
-/** Such as "5 minutes ago" or "in 2 hours". */
+/** For example “5 minutes ago” or “in 2 hours”. */
 export function relativeTime(iso: string, now: number): string {
   const seconds = (Date.parse(iso) - now) / 1000;
   for (const [unit, length] of UNITS) {
@@ -21,10 +21,10 @@ export function relativeTime(iso: string, now: number): string {
   return seconds > CLOCK_ERROR_S ? "in less than a minute" : "just now";
 }
 
-/** In the user's time zone, with its name. */
+/** The time in the user's time zone, with the zone's name. */
 export const exactTime = (iso: string): string => EXACT.format(new Date(iso));
 
-/** Such as "0:42" or "1:03:10". */
+/** For example “0:42” or “1:03:10”. */
 export function clockTime(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];

@@ -1,7 +1,7 @@
 import type { Balance, ExceededBudget, ExhaustedBalance, Usage } from "../../../client/index.ts";
 import { exactTime } from "./format-time.ts";
 
-/** Micro-dollars with two decimals. An amount below a cent has more, so that it is not shown as zero; `isExact`: all that it has. */
+/** Micro-dollars with two decimals. An amount below a cent has more, so that it does not show as zero. `isExact` shows all. */
 export function dollars(micros: number, isExact = false): string {
   const isSmall = micros !== 0 && Math.abs(micros) < 10_000;
   return new Intl.NumberFormat(undefined, {
@@ -12,7 +12,7 @@ export function dollars(micros: number, isExact = false): string {
   }).format(micros / 1_000_000);
 }
 
-/** For a cost above what is left: with all digits if the rounded amounts would be equal. */
+/** Formats a cost and what is left. If both round to the same amount, all digits show. */
 export const apart = (left: number, cost: number) => (micros: number) =>
   dollars(micros, dollars(left) === dollars(cost));
 
@@ -27,11 +27,11 @@ export const balanceSentence = (left: number, cost: number, start: Start): strin
   return `${start.what} can cost ${amount(cost)}, and your balance is ${amount(left)}. Add credit, or choose ${cheaper(start)}.`;
 };
 
-/** The balance that refused a start. */
+/** Says that the balance refused a start. */
 export const exhaustedWords = ({ availableMicros, estimateMicros }: ExhaustedBalance): string =>
   balanceSentence(availableMicros, estimateMicros, { what: "This start", fewer: "fewer takes" });
 
-/** The budget that refused a start: what is left of it, and from when it can be used again. */
+/** Says which budget refused a start, what is left of it, and when it resets. */
 export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner }: ExceededBudget): string {
   const { limitMicros = 0, availableMicros = 0 } = owner;
   const amount = scope === "owner" ? apart(availableMicros, estimateMicros) : dollars;
@@ -45,7 +45,7 @@ export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner
 
 type Sums = Pick<Usage["groups"][number], "settledMicros" | "heldMicros" | "unknownMicros">;
 
-/** Upper bound for what may still be billed. */
+/** The most that may still be billed. */
 export const openOf = ({ heldMicros, unknownMicros }: Sums): number => heldMicros + unknownMicros;
 
 /** The sum of all groups, with the upper bound for open costs. */

@@ -83,7 +83,6 @@ function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budge
   );
 }
 
-/** A table whose rows have a bar. */
 function Sums({ usage }: { usage: Usage }) {
   const { groupBy, groups } = usage;
   const nameOf = useNames(usage);
@@ -110,13 +109,12 @@ function Sums({ usage }: { usage: Usage }) {
   return <Table tabularNums horizontalSpacing={6} data={{ head, body: rows, foot: ["Total", ...figures(total)] }} />;
 }
 
-/** The others are in the total. */
+/** The total includes the rows that are not shown. */
 const MAX_ROWS = 100;
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const MONTH = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric", timeZone: "UTC" });
 
-/** Twelve months, the current one first. */
 function latestMonths(): { value: string; label: string }[] {
   const now = new Date();
   return Array.from({ length: 12 }, (_, back) => {
@@ -127,7 +125,6 @@ function latestMonths(): { value: string; label: string }[] {
   });
 }
 
-/** The name of a group for people. */
 function useNames(usage: Usage): (key: string) => string {
   const labelOf = useModelLabel();
   const titles = useTitles(usage);

@@ -1,12 +1,14 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { Usage, UsageGroup } from "../../../client/index.ts";
+import { checkRows } from "../queries/check-answer.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe, useServices } from "../services.ts";
 
-/** The sums of a month, in UTC, and the budgets. `month`: such as 2026-03; the current one by default. */
+/** The sums of a month in UTC, and the budgets. `month`: for example 2026-03. By default the current month. */
 export function useUsage(groupBy: UsageGroup, month = "") {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: ["usage", groupBy, month],
+    queryKey: queryKeys.usage(groupBy, month),
     queryFn: ({ signal }) => keyframe.usage({ groupBy, ...daysOf(month) }, { signal }),
     placeholderData: keepPreviousData,
   });
@@ -19,18 +21,18 @@ function daysOf(month: string): { from?: string; to?: string } {
   return { from: `${month}-01`, to: end.toISOString().slice(0, 10) };
 }
 
-/** More in one address would be refused. */
+/** The gateway refuses an address with more ids. */
 const MAX_TITLES = 100;
 
-/** The titles of the summed projects, by id. A missing one was deleted. */
+/** The titles of the summed projects, by id. A missing project was deleted. */
 export function useTitles({ groupBy, groups }: Usage) {
   const { callPlatform } = useServices();
   const ids = groups.slice(0, MAX_TITLES).map(({ key }) => key);
   return useQuery({
-    queryKey: ["titles", ids],
+    queryKey: queryKeys.titles(ids),
     queryFn: async ({ signal }) => {
       const path = `/rest/v1/projects?select=id,title&id=in.(${ids})`;
-      const rows = (await callPlatform(path, { signal })) as { id: string; title: string }[]; // those columns
+      const rows = checkRows(await callPlatform(path, { signal }), { id: "text", title: "text" });
       return new Map(rows.map(({ id, title }) => [id, title]));
     },
     enabled: groupBy === "project" && ids.length > 0,

@@ -48,7 +48,7 @@ export function useChangeWebhook(webhookId: string) {
   return useMutation({ mutationFn: (change: Change) => keyframe.webhooks.change(webhookId, change) });
 }
 
-/** The endpoint's problem and its remedy; nothing while healthy. */
+/** The endpoint's problem and its remedy. Renders nothing while it is healthy. */
 export function TroubleNotice({ webhook }: { webhook: Webhook }) {
   const change = useChangeWebhook(webhook.webhookId);
   const words = troubleWords(webhook, Date.now());

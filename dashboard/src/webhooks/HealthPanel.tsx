@@ -47,7 +47,7 @@ export function HealthPanel({ webhook }: { webhook: Webhook }) {
 
 const NUMBER = new Intl.NumberFormat();
 
-/** Deliveries of the last 24 hours by outcome; undefined while loading, null after an error. */
+/** Deliveries of the last 24 hours by outcome. `sums`: undefined while loading, null after an error. */
 export const HealthNumbers = ({ sums }: { sums: HealthSums | null | undefined }) => (
   <dl className={classes.numbers} aria-label="Deliveries of the last 24 hours">
     {OUTCOMES.map(({ kind, label }) => (
@@ -80,7 +80,7 @@ const HourChart = ({ hours }: { hours: HealthHour[] }) => (
     </span>
     <HourBars hours={hours} isRead />
     <div aria-hidden className={classes.hours}>
-      {/* Counted back from the current hour, which always has a label. */}
+      {/* The labels count back from the current hour, which always has one. */}
       {hours.map(({ hour }, at) => (
         <span key={hour}>{(hours.length - 1 - at) % HOURS_APART === 0 && hourWords(hour)}</span>
       ))}
@@ -88,7 +88,7 @@ const HourChart = ({ hours }: { hours: HealthHour[] }) => (
   </div>
 );
 
-/** Decorative unless `isRead`: then a screen reader reads each hour with deliveries. */
+/** The bars are decorative. With `isRead`, screen readers read each hour with deliveries. */
 export const HourBars = ({ hours, isRead = false }: { hours: HealthHour[]; isRead?: boolean }) => (
   <div className={classes.bars} aria-hidden={!isRead}>
     {hours.map((hour) => (
@@ -109,7 +109,7 @@ export const HourBars = ({ hours, isRead = false }: { hours: HealthHour[]; isRea
   </div>
 );
 
-/** The latest attempt; undefined while unknown. */
+/** `last`: the latest attempt. Undefined while it is unknown. */
 export const LastSent = ({ last }: { last: EndpointHealth["last"] | undefined }) => (
   <Text size="sm" c="dimmed">
     {last === undefined && "\u00a0"}

@@ -57,13 +57,11 @@ type Props = DialogProps & { webhookId: string; onRotated: (secret: string) => v
 const MAX_HOURS = 72;
 const HOUR_MS = 3_600_000;
 
-/**
- * A form for the overlap, then the new secret. An overlap of zero needs a confirmation, because a server with the old secret then fails.
- */
+/** A form for the overlap, then the new secret. An overlap of zero needs a confirmation: a server with the old secret then fails. */
 function RotateDialog({ webhookId, onRotated, ...opened }: Props) {
   const rotate = useOnce(
     (keyframe, overlapHours: number, once) => keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
-    ({ secret }) => onRotated(secret), // also when the dialog is closed meanwhile
+    ({ secret }) => onRotated(secret), // even if the dialog was closed meanwhile
   );
   const [{ given, isSure }, set, dialog] = useTyped({ given: "24", isSure: false }, opened);
   const hours = given === "" ? Number.NaN : Number(given);

@@ -60,7 +60,7 @@ export function useWebhookSettings(saved: SavedSettings, saving: Saving) {
       },
     },
     isChanged: Object.keys(changes).length > 0,
-    /** An error of something else than a field. */
+    /** An error that concerns no field. */
     error: refused === null ? saving.error : null,
     clear: () => {
       setTyped({});

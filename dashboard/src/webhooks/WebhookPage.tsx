@@ -3,6 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useParams } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
 import { forget } from "../queries/query-client.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useKeyframe } from "../services.ts";
 import { IconTrash } from "../ui/Icons.tsx";
 import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/PageParts.tsx";
@@ -23,9 +24,10 @@ export default function WebhookPage() {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const read = useQuery({
-    queryKey: ["webhook", webhookId],
+    queryKey: queryKeys.webhook(webhookId),
     queryFn: ({ signal }) => keyframe.webhooks.read(webhookId, { signal }),
-    placeholderData: () => queries.getQueryData<Webhook[]>(["webhooks"])?.find((one) => one.webhookId === webhookId),
+    placeholderData: () =>
+      queries.getQueryData<Webhook[]>(queryKeys.webhooks)?.find((one) => one.webhookId === webhookId),
     refetchInterval: 15_000, // it may begin to fail, or be disabled
   });
   const webhook = read.data;
@@ -91,7 +93,7 @@ function SettingsPanel({ webhook }: { webhook: Webhook }) {
           <WebhookFields {...fields} />
           <ErrorNotice title="Could not save the settings" error={error} />
           <Group justify="flex-end">
-            <BusyButton type="submit" isBusy={change.isPending} isOff={!isChanged}>
+            <BusyButton type="submit" isBusy={change.isPending} isDisabled={!isChanged}>
               Save
             </BusyButton>
           </Group>
@@ -103,13 +105,13 @@ function SettingsPanel({ webhook }: { webhook: Webhook }) {
 
 function EnabledSwitch({ webhook }: { webhook: Webhook }) {
   const change = useChangeWebhook(webhook.webhookId);
-  const isOn = change.isPending ? (change.variables.enabled ?? webhook.enabled) : webhook.enabled;
+  const isEnabled = change.isPending ? (change.variables.enabled ?? webhook.enabled) : webhook.enabled;
   return (
     <Stack gap="xs">
       <Switch
         label="Enabled"
         description="Takes effect at once. You can recover missed events."
-        checked={isOn}
+        checked={isEnabled}
         aria-busy={change.isPending}
         onChange={(event) => {
           if (!change.isPending) change.mutate({ enabled: event.currentTarget.checked });

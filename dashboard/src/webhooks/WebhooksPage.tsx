@@ -13,6 +13,7 @@ import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
 import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./SecretText.tsx";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useOnce } from "../queries/use-once.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 import { useWebhookSettings, WebhookFields } from "./WebhookFields.tsx";
@@ -21,8 +22,8 @@ import { type DialogProps, FormDialog, useDialog } from "../ui/Dialogs.tsx";
 export default function WebhooksPage() {
   const keyframe = useKeyframe();
   const read = useQuery({
-    queryKey: ["webhooks"],
-    queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks, // their number is limited: no pages
+    queryKey: queryKeys.webhooks,
+    queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks, // the number of endpoints is limited: no pages
     refetchInterval: 15_000, // the service may disable one
   });
   const health = useHealth(null);
@@ -114,11 +115,10 @@ const CreatedWebhook = ({ webhook, onClose }: { webhook: Created; onClose: () =>
 
 type EndpointCardProps = {
   webhook: Webhook;
-  /** Undefined while loading, null after an error. */
+  /** Undefined while it loads. Null after an error. */
   health: Health | null | undefined;
 };
 
-/** The whole card links to the endpoint. */
 function EndpointCard({ webhook, health }: EndpointCardProps) {
   const known = health?.endpoints.find(({ endpoint_id }) => endpoint_id === webhook.webhookId);
   const sums = known && sumHours(known.hours);

@@ -13,7 +13,7 @@ export function endpointName({ url, description }: Pick<Webhook, "url" | "descri
 
 export type EndpointStateKind = "off" | "disabled" | "failing" | "troubled" | "healthy" | "quiet";
 
-/** The endpoint's state; without `sums`, only from the endpoint. */
+/** The endpoint's state. Without `sums`, only the endpoint decides it. */
 export function endpointState(
   webhook: Webhook,
   sums: HealthSums | undefined,
@@ -50,7 +50,7 @@ const FAILING: Trouble = {
     "See the answers under Deliveries. Failed deliveries are retried at growing intervals. If every attempt keeps failing, the endpoint is disabled.",
 };
 
-/** One or two failures pass by themselves; after this time the third attempt has failed too. */
+/** One or two failures pass by themselves. After this time, the third attempt has failed too. */
 const WORTH_TELLING_MS = 10 * 60_000;
 
 export function troubleWords({ disabledReason, enabled, failingSince }: Webhook, now: number): Trouble | null {

@@ -1,27 +1,30 @@
 import { useQuery } from "@tanstack/react-query";
+import { checkObject } from "../queries/check-answer.ts";
+import { queryKeys } from "../queries/query-keys.ts";
 import { useServices } from "../services.ts";
 
 const REFRESH_MS = 15_000;
 
-/** The last 24 hours of one endpoint, or (null) of all. */
+/** The last 24 hours of one endpoint. Null: of all endpoints. */
 export function useHealth(webhookId: string | null) {
   const { callPlatform } = useServices();
   return useQuery({
-    queryKey: ["webhook-health", webhookId],
+    queryKey: queryKeys.webhookHealth(webhookId),
     queryFn: async ({ signal }) => {
       const json = webhookId === null ? {} : { endpoint_id: webhookId };
-      return (await callPlatform("/rest/v1/rpc/webhook_health", { json, signal })) as Health; // the function is tested to answer so
+      const answer = await callPlatform("/rest/v1/rpc/webhook_health", { json, signal });
+      return checkObject(answer, { since: "text", endpoints: "list" }) as Health; // tests of webhook_health check its endpoints
     },
     refetchInterval: REFRESH_MS,
   });
 }
 
-/** Deliveries by outcome, counted in the hour of their last attempt. */
+/** Deliveries by outcome. A delivery counts in the hour of its last attempt. */
 export type HealthHour = { hour: string; delivered: number; retrying: number; exhausted: number };
 
 export type EndpointHealth = {
   endpoint_id: string;
-  /** The latest attempt; null before the first. */
+  /** The latest attempt. Null before the first. */
   last: { at: string; status_code: number | null; error: string | null } | null;
   /** Hours with an attempt, in order. */
   hours: HealthHour[];
@@ -54,7 +57,7 @@ const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-di
 /** The hour's start in the user's time zone. */
 export const hourWords = (iso: string): string => HOUR.format(new Date(iso));
 
-/** In display order. */
+/** The outcomes in display order. */
 export const OUTCOMES = [
   { kind: "delivered", label: "Delivered" },
   { kind: "retrying", label: "Retrying" },

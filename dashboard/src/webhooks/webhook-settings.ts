@@ -12,14 +12,14 @@ export const EVENT_WORDS: Record<EventType, string> = {
   "balance.exhausted": "A balance refused a start.",
 };
 
-/** The events to choose from. Not the contract's own list: its schemas would be most of what this page loads. */
-export const EVENT_CHOICES = Object.keys(EVENT_WORDS) as EventType[]; // its keys, which Object.keys forgets
+/** The events to choose from. The contract's own list would load its schemas, most of what this page loads. */
+export const EVENT_CHOICES = Object.keys(EVENT_WORDS) as EventType[]; // Object.keys loses the type
 
 /** An empty `eventTypes` means all events. */
 export type SavedSettings = Pick<Webhook, "url" | "description" | "eventTypes">;
 export type WebhookSettings = Omit<SavedSettings, "eventTypes"> & { eventTypes: EventType[] };
 
-/** Only changed fields, so that a concurrent change elsewhere stays. */
+/** The changed fields only, so that a concurrent change elsewhere stays. */
 export function changesOf(saved: SavedSettings, typed: Partial<WebhookSettings>): Partial<WebhookSettings> {
   const trimmed = { ...typed, ...(typed.url !== undefined && { url: typed.url.trim() }) };
   const isChanged = ([name, value]: [string, unknown]) => String(value) !== String(saved[name as keyof SavedSettings]); // one of its fields
@@ -28,7 +28,7 @@ export function changesOf(saved: SavedSettings, typed: Partial<WebhookSettings>)
 
 const FIELDS = ["url", "description", "eventTypes"];
 
-/** Errors by field; null when an error concerns anything else. */
+/** Errors by field. Null when an error concerns anything else. */
 export function fieldErrors(error: unknown): Record<string, string> | null {
   if (!(error instanceof KeyframeError) || error.details.length === 0) return null;
   const told = error.details.map(({ path, message }) => [path.split(".")[0] ?? "", message] as const);

@@ -1,6 +1,12 @@
 import { type MutationMeta, MutationObserver, QueryObserver } from "@tanstack/react-query";
 import { describe, expect, test, vi } from "vitest";
-import { type FailureCode, KeyframeError, type KeyframeErrorCode, type Prediction } from "../../../client/index.ts";
+import {
+  type FailureCode,
+  KeyframeError,
+  type KeyframeErrorCode,
+  type Output,
+  type Prediction,
+} from "../../../client/index.ts";
 import { selectionOf } from "../../../dashboard/src/queries/project-queries.ts";
 import {
   failureTitle,
@@ -10,12 +16,7 @@ import {
   stepWords,
   timedOf,
 } from "../../../dashboard/src/takes/status-words.ts";
-import {
-  CHANGES_NOTHING,
-  createQueryClient,
-  forgetUrl,
-  IS_SHOWN,
-} from "../../../dashboard/src/queries/query-client.ts";
+import { CHANGES_NOTHING, createQueryClient, IS_SHOWN } from "../../../dashboard/src/queries/query-client.ts";
 import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 
 /** A prediction of the minute that its name says. */
@@ -30,11 +31,12 @@ const at = (minute: number, status: Prediction["status"], more: Partial<Predicti
 });
 
 test("an output read again → keeps its signed URL, until that fails to load", () => {
-  const queries = createQueryClient(() => undefined);
+  const outputs = new Map<string, Output>();
+  const queries = createQueryClient(outputs, () => undefined);
   const read = (url: string) => {
     const output = { ...SAMPLE_PREDICTION.output, url, expiresAt: new Date(Date.now() + 1_800_000).toISOString() };
     queries.setQueryData(["project"], { takes: [at(1, "succeeded", { output })] });
-    return [queries.getQueryData(["project"]), () => forgetUrl(output)] as const;
+    return [queries.getQueryData(["project"]), () => outputs.delete(output.path)] as const;
   };
   const withUrl = (url: string) => expect.objectContaining({ output: expect.objectContaining({ url }) });
   expect(read("first")[0]).toEqual({ takes: [withUrl("first")] });
@@ -47,15 +49,15 @@ test("an output read again → keeps its signed URL, until that fails to load", 
 const refusal = (code: KeyframeErrorCode, status: number | null) => new KeyframeError(code, "No.", { status });
 test.each<[what: string, error: KeyframeError | null, meta: MutationMeta, reads: number, isWaitedFor: boolean]>([
   ["that succeeded", null, {}, 1, true],
-  ["that succeeded, and is shown already", null, IS_SHOWN, 1, false],
-  ["that succeeded, and changes nothing", null, CHANGES_NOTHING, 0, false],
+  ["that succeeded, and is shown already", null, { ...IS_SHOWN }, 1, false],
+  ["that succeeded, and changes nothing", null, { ...CHANGES_NOTHING }, 0, false],
   ["that was refused", refusal("budget_exceeded", 402), {}, 1, false],
   ["that was refused because of a change elsewhere", refusal("precondition_failed", 412), IS_SHOWN, 1, true],
   ["that had no answer", refusal("network", null), {}, 0, false],
 ])(
   "a change %s, and reads take long → shown data are read again, and waited for where necessary",
   async (_what, error, meta, reads, isWaitedFor) => {
-    const queries = createQueryClient(() => undefined);
+    const queries = createQueryClient(new Map(), () => undefined);
     const read = Promise.withResolvers<string>();
     const queryFn = vi.fn(() => read.promise);
     const shown = new QueryObserver(queries, {

@@ -49,7 +49,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             {newer > 0 && (newer === 1 ? "A new delivery" : `${newer} new deliveries`)}
           </VisuallyHidden>
           {newer > 0 && (
-            // For the frozen list. Short, to fit beside a heading on a phone.
+            // The label is short, to fit beside a heading on a phone.
             <Button
               ref={movesFocus(() => list.current?.querySelector("button")?.focus())}
               size="xs"
@@ -80,7 +80,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
           filter={filter}
           onChange={(changed) => {
             setFilter({ ...filter, ...changed });
-            setOpen([]); // another list
+            setOpen([]); // the filter brings another list
           }}
         />
         <Unread query={deliveries} what="deliveries" heights={[52, 52, 52, 52, 52]} />
@@ -94,7 +94,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             order={3}
             chevronPosition="left"
             chevronSize={18}
-            aria-busy={deliveries.isPlaceholderData} // of the previous filter
+            aria-busy={deliveries.isPlaceholderData} // the rows of the previous filter
             classNames={classes}
           >
             {shown.map((delivery) => (

@@ -15,14 +15,14 @@ import { ErrorNotice, notify } from "../../ui/Notices.tsx";
 
 type DeliveryItemProps = {
   webhook: Webhook;
-  /** As the list has it. */
+  /** The delivery as the list has it. */
   given: Delivery;
   isOpen: boolean;
-  /** A fresh read no longer contains it: other filter or older page. */
+  /** The fresh list no longer contains the delivery: another filter, or an older page. */
   hasLeft: boolean;
 };
 
-/** While open, it shows the current state: the list may be frozen, or may no longer contain it. */
+/** An open item shows the current state: the list may be frozen, or may no longer contain it. */
 export function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
   const delivery = useWatchDelivery(given, isOpen);
   return (

@@ -4,7 +4,6 @@ import { useOnce } from "../../queries/use-once.ts";
 import { type DialogProps, FormDialog, useTyped } from "../../ui/Dialogs.tsx";
 import { fromLocalTime, recoverySince, toLocalTime } from "./delivery.ts";
 
-/** Sends again what an endpoint has missed. */
 export function RecoverDialog({ webhook, ...opened }: DialogProps & { webhook: Webhook }) {
   const recover = useOnce(
     async (keyframe, from: string, once) =>

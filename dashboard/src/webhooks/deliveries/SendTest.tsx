@@ -22,7 +22,7 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
       <BusyButton
         variant="default"
         leftSection={<IconSend size={16} />}
-        isOff={!webhook.enabled}
+        isDisabled={!webhook.enabled}
         title={webhook.enabled ? undefined : "Enable the endpoint first"}
         onClick={send}
       >

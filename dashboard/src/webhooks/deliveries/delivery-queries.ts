@@ -3,23 +3,24 @@ import { type InfiniteData, keepPreviousData, useInfiniteQuery, useQuery, useQue
 import type { Delivery, DeliveryPage } from "../../../../client/index.ts";
 import type { QueryOf } from "../../../../shared/contract/operations/index.ts";
 import { PAGED } from "../../queries/query-client.ts";
+import { queryKeys } from "../../queries/query-keys.ts";
 import { useKeyframe } from "../../services.ts";
 import { isSoon } from "./delivery.ts";
 
-/** Which deliveries are listed; without a field, all. */
+/** Which deliveries are listed. Without a field, all of them. */
 export type DeliveryFilter = Pick<QueryOf<"listDeliveries">, "status" | "eventType">;
 
 const A_PAGE = 20;
 const inPages = ({ pages }: InfiniteData<DeliveryPage>) => pages.flatMap(({ deliveries }) => deliveries);
-/** While the page is open and seen. Per page of the list, because each refresh reads all of them. */
+/** The pause for each page of the list, because a refresh reads all pages. */
 const FOLLOW_MS = 4_000;
 
-/** Deliveries of an endpoint, newest first. What changes in them changes its health and state, which are read again at once. */
+/** Deliveries of an endpoint, newest first. When they change, the endpoint and its health are read again at once. */
 export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const query = useInfiniteQuery({
-    queryKey: ["deliveries", webhookId, filter],
+    queryKey: queryKeys.deliveries(webhookId, filter),
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.webhooks.deliveries(webhookId, { limit: A_PAGE, ...filter, cursor }, { signal }),
     select: inPages,
@@ -30,8 +31,8 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
   const before = usePrevious(query.data);
   useDidUpdate(() => {
     if (before === undefined) return;
-    void queries.invalidateQueries({ queryKey: ["webhook-health"] });
-    void queries.invalidateQueries({ queryKey: ["webhook", webhookId] });
+    void queries.invalidateQueries({ queryKey: queryKeys.anyWebhookHealth });
+    void queries.invalidateQueries({ queryKey: queryKeys.webhook(webhookId) });
   }, [query.data]);
   return query;
 }
@@ -39,12 +40,12 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
 /** Most answers come within seconds. */
 const SOON_EVERY_MS = 1_000;
 
-/** A delivery as it is now, while `isWatched`; each new attempt refreshes its endpoint. */
+/** A delivery, read again and again while `isWatched`. Each new attempt refreshes its endpoint. */
 export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const { data } = useQuery({
-    queryKey: ["delivery", given.deliveryId],
+    queryKey: queryKeys.delivery(given.deliveryId),
     queryFn: ({ signal }) => keyframe.webhooks.readDelivery(given.deliveryId, { signal }),
     initialData: given,
     initialDataUpdatedAt: 0,
@@ -57,5 +58,5 @@ export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
   return isWatched ? data : given;
 }
 
-/** After this answer the endpoint is disabled, and its deliveries wait. */
+/** Whether the answer was 410 Gone: it disables the endpoint, and its deliveries wait. */
 export const isGone = ({ lastStatusCode }: Delivery): boolean => lastStatusCode === 410;

@@ -9,7 +9,7 @@ export function deliveryState({ status, lastError }: Delivery): { kind: Delivery
   return lastError === null ? { kind: "waiting", label: "Pending" } : { kind: "retrying", label: "Retrying" };
 }
 
-/** Which project or prediction it is about. Empty for one about money. The step comes first: a long title is cut. */
+/** The project or prediction of a delivery. Empty for a delivery about money. The step comes first, because a long title is cut. */
 export function aboutWords({ eventType, projectId, projectTitle, predictionId, body }: Delivery): string {
   if (projectId === null) return eventType === "webhook.test" ? "A test" : "";
   const title = projectTitle ?? "Deleted project";
@@ -76,17 +76,17 @@ function hintFor(statusCode: number): string | null {
   return "Only an answer from 200 to 299 counts as delivered.";
 }
 
-/** Such as "42 ms" or "1.4 s". */
+/** For example “42 ms” or “1.4 s”. */
 export const formatDuration = (milliseconds: number): string =>
   milliseconds < 1000 ? `${milliseconds} ms` : `${(milliseconds / 1000).toFixed(1)} s`;
 
-/** For datetime-local: the user's time zone, to the minute. */
+/** The value of a datetime-local field: in the user's time zone, to the minute. */
 export function toLocalTime(time: Date): string {
   const shifted = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
   return shifted.toISOString().slice(0, 16);
 }
 
-/** ISO 8601 in UTC; null for an invalid input. */
+/** The time as ISO 8601 in UTC. Null for an invalid input. */
 export function fromLocalTime(local: string): string | null {
   const time = new Date(local);
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
@@ -94,6 +94,6 @@ export function fromLocalTime(local: string): string | null {
 
 const A_DAY_MS = 86_400_000;
 
-/** What to recover first: since the failures began, at least a day. `failingSince` restarts when an endpoint is enabled again. */
+/** The default start of a recovery: when the failures began, at least a day ago. Enabling an endpoint restarts `failingSince`. */
 export const recoverySince = ({ failingSince, disabledAt }: Webhook, now: number): Date =>
   new Date(Math.min(now - A_DAY_MS, Date.parse(failingSince ?? disabledAt ?? "") || now));

@@ -3,14 +3,11 @@ import type { Delivery } from "../../../../client/index.ts";
 
 type Frozen = ReturnType<typeof freezeList> & { fresh: Delivery[] };
 
-/**
- * The rows to show: `fresh`, or while `isFrozen` the rows from when that began, so that they do not move. `showNewer` shows all
- * again. `fresh` must be the same array until something changes.
- */
+/** The rows to show: `fresh`, or the rows from when `isFrozen` began. `fresh` must be the same array until something changes. */
 export function useFrozenList(fresh: Delivery[] | undefined, isFrozen: boolean) {
   const [frozen, setFrozen] = useState<Frozen | null>(null);
   const freeze = (rows: Delivery[], all: Delivery[]): void => setFrozen({ ...freezeList(rows, all), fresh: all });
-  // Set during render, React's way for derived state: no frame shows rows that are not frozen yet.
+  // The state is set during render, React's way for derived state: no frame shows rows that are not frozen yet.
   if (!isFrozen && frozen !== null) setFrozen(null);
   if (isFrozen && fresh !== undefined && frozen?.fresh !== fresh) freeze(frozen?.rows ?? fresh, fresh);
   return {
@@ -20,10 +17,7 @@ export function useFrozenList(fresh: Delivery[] | undefined, isFrozen: boolean) 
   };
 }
 
-/**
- * A list that does not move while the user reads. Keeps the rows, updated from `fresh` or, if no longer in it, as last seen. Adds older
- * rows below and none above: `newer` says how many.
- */
+/** The frozen rows, updated from `fresh` or as last seen, with older rows below. Newer rows are not added: `newer` counts them. */
 export function freezeList(frozen: Delivery[], fresh: Delivery[]) {
   const now = new Map(fresh.map((delivery) => [delivery.deliveryId, delivery]));
   const known = new Set(frozen.map(({ deliveryId }) => deliveryId));
