@@ -86,6 +86,7 @@ async function main(): Promise<number> {
   if (functionName !== undefined && functionName !== "api" && functionName in source.functions) {
     throw new InstallError(`--function-name: ${functionName} is another function of Keyframe.`);
   }
+  if (given["with-mcp"] && given["without-mcp"]) throw new InstallError("Give --with-mcp or --without-mcp, not both.");
   if (resolve(folder) === resolve(root)) throw new InstallError("Name the app's folder: npm run add -- <folder>");
   const app = await readApp(resolve(folder), source);
   const mcp = given["without-mcp"] ? false : given["with-mcp"] || undefined;
@@ -139,6 +140,7 @@ function sayBudgets(budgets: Budgets): string {
 async function forget(app: App, { isDryRun }: Options): Promise<void> {
   const { versions, ...changes } = planForget(app);
   await carryOut(app, changes, isDryRun);
+  if (isDryRun) return; // repaired before the files are deleted, the next push would apply them again
   console.log(`Remove them from each database's history:
   supabase migration repair --status reverted ${versions.join(" ")} --remote=<ref>`);
 }

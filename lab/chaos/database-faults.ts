@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { retry } from "./world.ts";
+import { retryUntilDone } from "./world.ts";
 
 /**
  * Moves the database's clock by so many seconds: moves every time in our tables the other way, in one transaction,
@@ -7,7 +7,7 @@ import { retry } from "./world.ts";
  * submit counts, because sums are kept for it.
  */
 export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<void> {
-  const tables = await retry(
+  const tables = await retryUntilDone(
     () => sql<{ name: string; columns: string[] }[]>`
       select format('%I.%I', n.nspname, c.relname) as name, jsonb_agg(format('%I', a.attname)) as columns
       from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
@@ -16,7 +16,7 @@ export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<voi
         and (c.relname, a.attname) <> ('provider_submits', 'created_at')
       group by 1 order by 1`,
   );
-  await retry(() =>
+  await retryUntilDone(() =>
     sql.begin(async (transaction) => {
       await transaction`select set_config('session_replication_role', 'replica', true), set_config('lock_timeout', '3s', true)`;
       await transaction.unsafe(`lock table ${tables.map(({ name }) => name).join(", ")} in share row exclusive mode`);
@@ -72,11 +72,11 @@ export async function prepareErrors(sql: postgres.Sql): Promise<void> {
 }
 
 export const injectErrors = (sql: postgres.Sql, times: number): Promise<unknown> =>
-  retry(() => sql`select setval('chaos.errors_left', ${times + 1})`);
+  retryUntilDone(() => sql`select setval('chaos.errors_left', ${times + 1})`);
 
 /** New prices of images from now on: so many times what the simulator bills. Its bill is known by the source of the row. */
 export const changePrices = (sql: postgres.Sql, factor: number): Promise<unknown> =>
-  retry(
+  retryUntilDone(
     () => sql`
       insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, source)
       select model, applies_to, metric, price_usd * ${factor}::int, 'chaos ' || ${factor}::int from keyframe_private.model_prices
@@ -85,7 +85,7 @@ export const changePrices = (sql: postgres.Sql, factor: number): Promise<unknown
 
 /** For all models, and for those of images if there is one for them. */
 export const changeMarkups = (sql: postgres.Sql, all: number, images: number | null): Promise<unknown> =>
-  retry(() =>
+  retryUntilDone(() =>
     sql.begin(async (transaction) => {
       await transaction`update keyframe_private.settings set markup = ${all}`;
       await transaction`delete from keyframe_private.model_markups where true`;
@@ -97,7 +97,7 @@ export const changeMarkups = (sql: postgres.Sql, all: number, images: number | n
 
 /** Moves all submits a month back. Triggers update the sums. */
 export const endMonth = (sql: postgres.Sql): Promise<unknown> =>
-  retry(
+  retryUntilDone(
     () => sql`
       update keyframe_private.provider_submits set created_at = created_at - interval '1 month'
       where id in (select id from keyframe_private.provider_submits order by id for update skip locked)`,

@@ -1,4 +1,4 @@
-import { retry, type Endpoint, type User, type World } from "./world.ts";
+import { retryUntilDone, type Endpoint, type User, type World } from "./world.ts";
 
 /** A user's actions on webhook endpoints. Steady endpoints are never changed, switched or replaced. */
 export function endpointActions(user: User, world: World) {
@@ -61,7 +61,7 @@ export async function addEndpoint(user: User, world: World, kind: "steady" | "ch
 
 /** Gives the receivers every secret that signs for a hook now. */
 export async function learnSecrets({ sql, receivers }: World, hook: string): Promise<void> {
-  const rows = await retry(
+  const rows = await retryUntilDone(
     () => sql<{ secrets: string[] }[]>`
       select to_jsonb(keyframe_private.webhook_secrets_of(e.id)) as secrets from keyframe.webhook_endpoints e
       where e.url like ${`%/hooks/${hook}?%`}`,

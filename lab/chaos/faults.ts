@@ -5,7 +5,7 @@ import { changeMarkups, changePrices, endMonth, injectErrors, shiftTime } from "
 import { createRandom, type Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS } from "./receivers.ts";
 import { runAnotherWorker } from "./second-process.ts";
-import { retry, type World, withTimeout } from "./world.ts";
+import { retryUntilDone, type World, withTimeout } from "./world.ts";
 
 const TEN_MINUTES_S = 600;
 
@@ -57,7 +57,7 @@ const APPLY = {
   cron_stopped: async ({ sql }, forMs) => {
     await switchJobs(sql, false);
     await pause(forMs);
-    await retry(() => switchJobs(sql, true));
+    await retryUntilDone(() => switchJobs(sql, true));
   },
   provider_hangs: async ({ stack }, forMs) => {
     stack.children.get("simulator")?.kill("SIGSTOP");
@@ -161,7 +161,7 @@ export async function endFaults({ stack, sql, storageFaultFile, receivers }: Wor
   stack.children.get("simulator")?.kill("SIGCONT");
   await Deno.remove(storageFaultFile).catch(() => undefined);
   await injectErrors(sql, 0);
-  await retry(() => switchJobs(sql, true));
+  await retryUntilDone(() => switchJobs(sql, true));
   receivers.reset();
 }
 
@@ -177,6 +177,6 @@ async function deleteAccount({ sql, users }: World, random: Random): Promise<boo
   const account = there.find(({ userId }) => userId === unanswered?.owner_id) ?? random.pick(there);
   account.isDeleted = true;
   await account.busy;
-  await retry(() => sql`delete from auth.users where id = ${account.userId}`);
+  await retryUntilDone(() => sql`delete from auth.users where id = ${account.userId}`);
   return true;
 }

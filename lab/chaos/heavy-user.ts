@@ -1,8 +1,9 @@
 import { pause } from "../../shared/platform/retry.ts";
 import { waitUntil } from "../bench/measure.ts";
 import type { Scenario } from "./scenario.ts";
+import { withSetting } from "./scenario-actions.ts";
 import { signUp } from "./users.ts";
-import { SIMULATOR, type World } from "./world.ts";
+import { multiplyRateLimits, RATE_LIMITS_TIMES, SIMULATOR, type World } from "./world.ts";
 
 // One signed-in user who requests as much as the service allows, with far more data than usual.
 
@@ -62,13 +63,11 @@ export const HEAVY_USER: Record<string, Scenario> = {
           repeat(60, over, () => call(`/functions/v1/api/projects/${large}`, { method: "DELETE" }), EVERY_MS),
           repeat(200, over, () => call(FRAMES, { method: "POST", body }), EVERY_MS),
         ]);
-        await sql`update keyframe_private.settings set service_month_micros = default`;
         const [row] = await sql<{ visible: number }[]>`
           select count(*)::int as visible from keyframe.projects where id = ${large} and deleted_at is null`;
         return row?.visible === 0 ? [] : ["the project was never deleted"];
       }, "held")(world);
-      await sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;
-      return run;
+      return (over) => withSetting(world, "service_month_micros", Number.MAX_SAFE_INTEGER, () => run(over));
     },
   },
 };
@@ -97,11 +96,11 @@ function withHeavyUser(
     const { sql } = world;
     const user = await addHeavyUser(world, submits);
     return async (over) => {
-      await sql`update keyframe_private.rate_limits set capacity = capacity / 100, per_second = per_second / 100`;
+      await multiplyRateLimits(sql, 1 / RATE_LIMITS_TIMES);
       try {
         return await ask(user, over);
       } finally {
-        await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
+        await multiplyRateLimits(sql, RATE_LIMITS_TIMES);
         await sql`
           delete from keyframe_private.provider_submits s where owner_id = ${user.owner}
             and not exists (select from keyframe.predictions p where p.id = s.prediction_id)`;
@@ -196,12 +195,15 @@ async function addWaiting({ stack, sql }: World, call: HeavyUser["call"], projec
   const delay = (start_ms: number) =>
     fetch(`${stack.simulator?.url}/control/delays`, { method: "POST", body: JSON.stringify({ start_ms }) });
   await delay(3_600_000);
-  const body = JSON.stringify({ projectId: project, prompt: "A harbour at dawn" });
-  const response = await call(FRAMES, { method: "POST", body });
-  const { data } = (await response.json()) as { data: { predictionId: string } };
-  const runs = () =>
-    sql`select from keyframe.predictions where id = ${data.predictionId} and provider_prediction_id is not null`;
-  await waitUntil(async () => (await runs()).count > 0, { what: "it is submitted", everyMs: 50 });
-  await delay(SIMULATOR.startDelayMs);
-  return data.predictionId;
+  try {
+    const body = JSON.stringify({ projectId: project, prompt: "A harbour at dawn" });
+    const response = await call(FRAMES, { method: "POST", body });
+    const { data } = (await response.json()) as { data: { predictionId: string } };
+    const runs = () =>
+      sql`select from keyframe.predictions where id = ${data.predictionId} and provider_prediction_id is not null`;
+    await waitUntil(async () => (await runs()).count > 0, { what: "it is submitted", everyMs: 50 });
+    return data.predictionId;
+  } finally {
+    await delay(SIMULATOR.startDelayMs);
+  }
 }

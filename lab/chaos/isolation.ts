@@ -58,18 +58,19 @@ export async function measureIsolation(
 export async function measureScenario(world: World, scenario: Scenario) {
   const { sql, receivers } = world;
   const { laterMs = LATER_MS } = scenario;
-  const { alone, during, wrong, problems } = await measure(world, scenario);
+  const { alone, during, wrong, problems } = await measure(world, scenario).finally(async () => {
+    receivers.reset();
+    await sql`delete from auth.users where email like 'scenario-%'`;
+    receivers.unverified.length = 0; // these secrets were never read
+    receivers.received.clear();
+    receivers.arrivals = 0;
+  });
   const p95Of = ({ delays }: typeof alone) => Math.round(quantile(delays, 0.95));
   const [p95, p95Alone] = [p95Of(during), p95Of(alone)];
   const isBusy = laterMs === LATER_MS && p95Alone > QUIET_P95_MS;
   const bound = isBusy ? BUSY_P95_MS : p95Alone + laterMs;
   const late = p95 < bound ? [] : [`the p95 of ${during.delays.length} events is ${p95} ms`];
   const broken = [...late, ...wrong, ...judgeHealth(scenario.health, problems, p95Alone > QUIET_P95_MS)];
-  receivers.reset();
-  await sql`delete from auth.users where email like 'scenario-%'`;
-  receivers.unverified.length = 0; // these secrets were never read
-  receivers.received.clear();
-  receivers.arrivals = 0;
   return { alone, during, p95, p95Alone, bound, isBusy, broken, problems };
 }
 
@@ -114,7 +115,9 @@ async function measure(world: World, { startsFrames, lastsMs = SCENARIO_MS, open
   };
   const alone = await observe(AbortSignal.timeout(ALONE_MS));
   const over = AbortSignal.timeout(lastsMs);
-  const [during, wrong, problems] = await Promise.all([observe(over), run(over), watchHealth(world, over)]);
+  const parts = [observe(over), run(over), watchHealth(world, over)] as const;
+  await Promise.allSettled(parts); // when one fails, the others must not go on in the next scenario
+  const [during, wrong, problems] = await Promise.all(parts);
   return { alone, during, wrong, problems };
 }
 

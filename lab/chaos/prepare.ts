@@ -4,7 +4,7 @@ import { prepareErrors } from "./database-faults.ts";
 import { addEndpoint, learnSecrets } from "./endpoint-actions.ts";
 import type { Hook } from "./faults.ts";
 import { newUser, recordEnd } from "./users.ts";
-import { retry, type World } from "./world.ts";
+import { retryUntilDone, type World } from "./world.ts";
 
 /** Endpoints without an owner; `types` as a Postgres array literal. */
 const SERVICE_WIDE = [
@@ -35,7 +35,7 @@ export async function prepare(world: World, seed: number, count: number): Promis
     await learnSecrets(world, hook);
   }
   // One after the other: hashing forty passwords at once takes a small machine longer than a request may.
-  for (let number = 0; number < count; number++) users.push(await retry(() => newUser(world, seed, number)));
+  for (let number = 0; number < count; number++) users.push(await retryUntilDone(() => newUser(world, seed, number)));
   const byId = new Map(users.map((user) => [user.userId, user]));
   receivers.onEvent = (event) => {
     const user = byId.get(event.ownerId);

@@ -1,6 +1,6 @@
 import { FAULT_NAMES } from "./faults.ts";
 import type { Verdict } from "./invariants/invariants.ts";
-import { retry, type World } from "./world.ts";
+import { retryUntilDone, type World } from "./world.ts";
 
 /** How often something happened, by name. */
 type Counts = Map<string, number>;
@@ -89,7 +89,7 @@ const FIGURES: Record<string, string> = {
 
 export async function countAll({ sql, receivers, ledger }: World): Promise<Record<string, number>> {
   const columns = Object.entries(FIGURES).map(([name, query]) => `coalesce((${query}), 0)::float as "${name}"`);
-  const [row] = await retry(() => sql.unsafe<Record<string, number>[]>(`select ${columns.join(", ")}`));
+  const [row] = await retryUntilDone(() => sql.unsafe<Record<string, number>[]>(`select ${columns.join(", ")}`));
   return {
     ...row,
     "requests at receivers": receivers.arrivals,

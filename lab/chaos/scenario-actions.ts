@@ -59,6 +59,21 @@ export async function holdOpen({ sql }: World, work: (sql: postgres.ReservedSql)
   }
 }
 
+/** Does the work with a setting of another value than the default. */
+export async function withSetting<Result>(
+  { sql }: World,
+  name: "max_active_per_owner" | "service_month_micros",
+  value: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await sql`update keyframe_private.settings set ${sql(name)} = ${value}`;
+  try {
+    return await work();
+  } finally {
+    await sql`update keyframe_private.settings set ${sql(name)} = default`;
+  }
+}
+
 /** The locks that a transaction can hold on an account, and on shared rows. */
 export async function holdAll(open: postgres.Sql, owner: string): Promise<void> {
   await open`select from keyframe.projects where owner_id = ${owner} for update`;

@@ -12,9 +12,10 @@ import {
   sendToSixHundred,
   startBadFrames,
   startFrames,
+  withSetting,
 } from "./scenario-actions.ts";
 import { STANDING_PROVIDER } from "./standing-provider.ts";
-import { readProblems, retry } from "./world.ts";
+import { readProblems, retryUntilDone } from "./world.ts";
 
 /** How much later 95 of 100 frames of others may end. */
 const FRAME_LATER_MS = 1_000;
@@ -120,15 +121,15 @@ export const SCENARIOS: Record<string, Scenario> = {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 1, "well");
       const [project = ""] = await createProjects(world, [owner], 1);
-      await sql`update keyframe_private.settings set max_active_per_owner = 100`;
-      for (let hold = 0; hold < 2; hold++) {
-        for (let frame = 0; frame < FRAMES_OF_HELD; frame++) {
-          await startFrames(world, [project]);
-          await pause(HELD_EVERY_MS); // in the end some are being submitted, some run, and some are copied
+      await withSetting(world, "max_active_per_owner", 100, async () => {
+        for (let hold = 0; hold < 2; hold++) {
+          for (let frame = 0; frame < FRAMES_OF_HELD; frame++) {
+            await startFrames(world, [project]);
+            await pause(HELD_EVERY_MS); // in the end some are being submitted, some run, and some are copied
+          }
+          await retryUntilDone(() => holdOpen(world, (open) => holdAll(open, owner)));
         }
-        await retry(() => holdOpen(world, (open) => holdAll(open, owner)));
-      }
-      await sql`update keyframe_private.settings set max_active_per_owner = default`;
+      });
       const end = performance.now() + END_MS;
       const active = () => sql`select from keyframe.predictions where project_id = ${project} and completed_at is null`;
       while (performance.now() < end && (await active()).count > 0) await pause(200);
@@ -166,13 +167,16 @@ export const SCENARIOS: Record<string, Scenario> = {
         create function public.refuse_submit() returns trigger language plpgsql as $$ begin raise 'An app refuses it.'; end $$;
         create trigger _050_refuse before update on keyframe.predictions for each row
           when (new.owner_id = '${owner}' and new.attempt > old.attempt) execute function public.refuse_submit()`);
-      const [project = ""] = await createProjects(world, [owner], 1);
-      await startFrames(world, [project], { each: 4 });
-      await pause(60_000, over);
-      const refused = await sql`
-        select from keyframe_private.work where owner_id = ${owner} and kind = 'submit' and last_error = 'P0001'`;
-      await sql.unsafe("drop trigger _050_refuse on keyframe.predictions; drop function public.refuse_submit()");
-      return refused.count === 4 ? [] : [`${refused.count} of 4 predictions wait to be tried again`];
+      try {
+        const [project = ""] = await createProjects(world, [owner], 1);
+        await startFrames(world, [project], { each: 4 });
+        await pause(60_000, over);
+        const refused = await sql`
+          select from keyframe_private.work where owner_id = ${owner} and kind = 'submit' and last_error = 'P0001'`;
+        return refused.count === 4 ? [] : [`${refused.count} of 4 predictions wait to be tried again`];
+      } finally {
+        await sql.unsafe("drop trigger _050_refuse on keyframe.predictions; drop function public.refuse_submit()");
+      }
     },
   },
   undeletable_rows: {
@@ -194,20 +198,23 @@ export const SCENARIOS: Record<string, Scenario> = {
         create function public.refuse_merge() returns trigger language plpgsql as $$ begin raise 'An app keeps it.'; end $$;
         create trigger refuse before delete on keyframe_private.cost_changes for each row
           when (old.owner_id = '${owner}' and old.settled_micros = 7) execute function public.refuse_merge()`);
-      // This job runs every minute, a scenario for a third of one.
-      await sql`select keyframe_private.prune()`;
-      await pause(60_000, over);
-      const [left] = await sql<{ events: number; costs: number }[]>`
-        select (select count(*)::int from keyframe.webhook_events where owner_id = ${owner}) as events,
-          (select count(*)::int from keyframe_private.cost_changes where owner_id = ${owner}) as costs`;
-      await sql.unsafe(`
-        drop trigger refuse on keyframe_private.cost_changes; drop function public.refuse_merge(); drop table public.app_log;
-        delete from keyframe_private.skipped_rows where true;
-        delete from keyframe_private.cost_changes where owner_id = '${owner}';
-        delete from keyframe_private.cost_sums where owner_id = '${owner}' or model = 'm'`);
-      return left?.events === 1 && left.costs === 1
-        ? []
-        : [`${left?.events} events and ${left?.costs} costs are left of 1 and 1`];
+      try {
+        // This job runs every minute, a scenario for a third of one.
+        await sql`select keyframe_private.prune()`;
+        await pause(60_000, over);
+        const [left] = await sql<{ events: number; costs: number }[]>`
+          select (select count(*)::int from keyframe.webhook_events where owner_id = ${owner}) as events,
+            (select count(*)::int from keyframe_private.cost_changes where owner_id = ${owner}) as costs`;
+        return left?.events === 1 && left.costs === 1
+          ? []
+          : [`${left?.events} events and ${left?.costs} costs are left of 1 and 1`];
+      } finally {
+        await sql.unsafe(`
+          drop trigger refuse on keyframe_private.cost_changes; drop function public.refuse_merge(); drop table public.app_log;
+          delete from keyframe_private.skipped_rows where true;
+          delete from keyframe_private.cost_changes where owner_id = '${owner}';
+          delete from keyframe_private.cost_sums where owner_id = '${owner}' or model = 'm'`);
+      }
     },
   },
   locked_tables: {

@@ -2,7 +2,7 @@ import { pause } from "../../shared/platform/retry.ts";
 import { shiftTime } from "./database-faults.ts";
 import { describeWork } from "./invariants/invariants.ts";
 import { codeOf, isUnanswered, untilAnswered } from "./users.ts";
-import { type Ledger, retry, type World } from "./world.ts";
+import { type Ledger, retryUntilDone, type World } from "./world.ts";
 
 const CHECK_EVERY_MS = 1_000;
 /** When nothing has changed for this long, the rest waits for leases to expire or for back-offs. */
@@ -55,7 +55,7 @@ export async function settleStarts({ starts }: Ledger): Promise<number> {
  * projects were deleted.
  */
 export async function deleteSomeProjects({ sql, ledger, users }: World): Promise<number> {
-  const made = await retry(
+  const made = await retryUntilDone(
     () => sql<{ id: string; owner: string }[]>`
       select distinct on (owner_id) project_id as id, owner_id as owner from keyframe.predictions
       where status = 'succeeded' order by owner_id, input #>> '{referenceImagePaths,0}' is null`,
@@ -64,7 +64,7 @@ export async function deleteSomeProjects({ sql, ledger, users }: World): Promise
   for (const { id, owner } of deleted) {
     ledger.deletions.push({ id });
     const user = users.find(({ userId }) => userId === owner);
-    await retry(async () => user?.client.projects.delete(id), 10);
+    await retryUntilDone(async () => user?.client.projects.delete(id), 10);
   }
   return deleted.length;
 }

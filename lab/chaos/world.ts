@@ -5,7 +5,7 @@ import type { StackOptions } from "../../local/stack/stack-settings.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { within } from "../../local/bounded-wait.ts";
 import type { Step } from "../../shared/contract/fields.ts";
-import { retry as repeat } from "../../shared/platform/retry.ts";
+import { retry } from "../../shared/platform/retry.ts";
 import type { Random } from "./random.ts";
 import { Receivers } from "./receivers.ts";
 
@@ -92,6 +92,12 @@ export type Ledger = {
 
 export const SIMULATOR = { startDelayMs: 50, runDelayMs: 300 };
 
+/** So many times the shipped rate limits are never reached. */
+export const RATE_LIMITS_TIMES = 100;
+
+export const multiplyRateLimits = (sql: postgres.Sql, by: number): Promise<unknown> =>
+  sql`update keyframe_private.rate_limits set capacity = capacity * ${by}::float8, per_second = per_second * ${by}::float8`;
+
 type OpenedWorld = { world: World; close(): Promise<void> };
 
 /** Starts a throw-away stack with receivers, and rate limits that are never reached. `start`: of another version. */
@@ -109,7 +115,7 @@ export async function openWorld(
     backoff: () => 0.2,
     onnotice: () => undefined,
   });
-  await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
+  await multiplyRateLimits(sql, RATE_LIMITS_TIMES);
   const receivers = new Receivers();
   await receivers.open();
   const ledger = { starts: [], answers: [], deletions: [], resubscribed: [], refusals: [], statuses: [], credits: [] };
@@ -145,9 +151,9 @@ export const withTimeout = <T>(work: Promise<T>, ms: number): Promise<T> =>
  * Repeats the work until it succeeds, because Postgres may be down. Throws the last error after so many seconds. Each
  * try has a limit: postgres.js never settles some queries of a broken connection.
  */
-export function retry<T>(work: () => Promise<T>, seconds = 60): Promise<T> {
+export function retryUntilDone<T>(work: () => Promise<T>, seconds = 60): Promise<T> {
   const end = performance.now() + seconds * 1000;
-  return repeat(() => withTimeout(work(), TRY_MS), {
+  return retry(() => withTimeout(work(), TRY_MS), {
     isRetriable: () => performance.now() <= end,
     minDelayMs: PAUSE_MS,
     maxDelayMs: PAUSE_MS,

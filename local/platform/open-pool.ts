@@ -47,7 +47,12 @@ export function openPool(options: LiteOptions): Pool {
       // Lets lite delete rows of Storage, see bootstrap-services.sql.
       connection: { application_name: "keyframe-platform", "storage.allow_delete_query": "true" },
       ...socketsUntil(ending.signal),
-      types: { json: jsonType(114), jsonb: jsonType(3802), bigint: numberType(20), numeric: numberType(1700) },
+      // lite's own numeric is a text for 2.50.
+      types: {
+        json: jsonType(114),
+        jsonb: jsonType(3802),
+        numeric: { to: 1700, from: [1700], serialize: String, parse: Number },
+      },
     },
   });
   const statements = createStatements();
@@ -70,9 +75,6 @@ export function openPool(options: LiteOptions): Pool {
 
 /** lite passes JSON values as text, which the driver would quote a second time. */
 const jsonType = (oid: number) => ({ to: oid, from: [oid], serialize: jsonText, parse: JSON.parse });
-
-/** The driver alone would give numbers as texts. */
-const numberType = (oid: number) => ({ to: oid, from: [oid], serialize: String, parse: Number });
 
 function jsonText(value: unknown): string {
   if (typeof value !== "string") return JSON.stringify(value);

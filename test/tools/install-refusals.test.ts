@@ -13,6 +13,7 @@ import {
   useAppFolder,
   version1,
 } from "../support/tools/app-folder.ts";
+import { runCommand } from "../support/tools/run-command.ts";
 
 // What needs neither the Supabase CLI nor a database: what add and remove refuse before they write.
 useAppFolder();
@@ -55,6 +56,20 @@ test.each([
   else await mkdir(join(folder, path), { recursive: true });
   const before = await files();
   await expect(add(version1)).rejects.toThrow(new RegExp(`Nothing was changed.*${path} \\(${what}\\).*move`));
+  expect(await files()).toEqual(before);
+});
+
+test("add --with-mcp --without-mcp → refused: one of them is to be given", async () => {
+  const { code, output } = await runCommand("tools/install.ts", ["add", folder, "--with-mcp", "--without-mcp"]).ended;
+  expect([code, output]).toEqual([1, "Give --with-mcp or --without-mcp, not both.\n"]);
+});
+
+test("remove --migrations --dry-run → names the files, and no command to run before they are deleted", async () => {
+  await add(version1);
+  await remove(version1);
+  const before = await files();
+  const { code, output } = await runCommand("tools/install.ts", ["remove", folder, "--migrations", "--dry-run"]).ended;
+  expect([code, output]).toEqual([0, expect.stringMatching(/^( {2}would remove {2}supabase\/migrations\/\S+\n)+$/)]);
   expect(await files()).toEqual(before);
 });
 

@@ -8,15 +8,17 @@ import { startFrame } from "../requests.ts";
 import type { BenchStack } from "../stack.ts";
 import { type Lab, THIS_LAB } from "./open-version.ts";
 
+// biome-ignore format: a line for frames, one for events, and one for other owners
 const FULL = {
-  ...{ rounds: 5, warmUps: 3, ones: 15, tens: 3, starts: 40 },
-  ...{ warmUpEvents: 2_000, events: 10_000, eventsBeside: 1_000, inARow: 200 },
-  ...{ manyOwners: 10_000, slowOwners: 600, ofOneOwner: 100_000 },
+  rounds: 5, warmUps: 3, ones: 15, tens: 3, starts: 40,
+  warmUpEvents: 2_000, events: 10_000, eventsBeside: 1_000, inARow: 200,
+  manyOwners: 10_000, slowOwners: 600, ofOneOwner: 100_000,
 };
+// biome-ignore format: as above
 const QUICK: typeof FULL = {
-  ...{ rounds: 1, warmUps: 1, ones: 3, tens: 1, starts: 10 },
-  ...{ warmUpEvents: 500, events: 1_000, eventsBeside: 500, inARow: 50 },
-  ...{ manyOwners: 200, slowOwners: 60, ofOneOwner: 1_000 },
+  rounds: 1, warmUps: 1, ones: 3, tens: 1, starts: 10,
+  warmUpEvents: 500, events: 1_000, eventsBeside: 500, inARow: 50,
+  manyOwners: 200, slowOwners: 60, ofOneOwner: 1_000,
 };
 /** A version measured against itself stayed below this, except for brief spikes. */
 const MAX_RATIO = 1.1;
@@ -199,7 +201,8 @@ async function addRuns({ stack, size }: Version) {
       with users as (${addUsers(sql, 100)})
       insert into keyframe.projects (owner_id, title, text_prompt) select id, 'Waits', 'p' from users returning id`;
     const predictions = projects.map(({ id }) => ({
-      ...{ project_id: id, step: "first-frame" },
+      project_id: id,
+      step: "first-frame",
       input: { prompt: `[[fault:failed]] [[fault:callback_lost]] ${id}` },
     }));
     await sql`insert into keyframe.predictions ${sql(predictions)}`;

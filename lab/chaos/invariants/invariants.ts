@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { pause } from "../../../shared/platform/retry.ts";
 import { learnSecrets } from "../endpoint-actions.ts";
-import { retry, type World } from "../world.ts";
+import { retryUntilDone, type World } from "../world.ts";
 import { costInvariants } from "./costs.ts";
 import { deliveryInvariants } from "./deliveries.ts";
 import { type Invariant, writeLedger } from "./ledger-tables.ts";
@@ -47,7 +47,7 @@ const violations = async (sql: postgres.Sql, query: string): Promise<string[]> =
 export async function describeWork({ sql }: World): Promise<string> {
   const left: string[] = [];
   for (const [name, { broken }] of Object.entries(workInvariants)) {
-    const { length } = await retry(() => violations(sql, broken));
+    const { length } = await retryUntilDone(() => violations(sql, broken));
     if (length > 0) left.push(`${name} (not ${length})`);
   }
   return left.join(", ");

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
 import { createFunctionsRoute } from "../../../local/platform/functions-route.ts";
+import { openPool } from "../../../local/platform/open-pool.ts";
+import { DatabaseUnavailable } from "../../../local/platform/platform-connection.ts";
 import { startPostgres } from "../../../local/postgres/start-postgres.ts";
 import type { StackKeys } from "../../../local/stack/stack-keys.ts";
 import { signInDemoUser } from "../../../local/stack/start-stack.ts";
@@ -22,6 +24,9 @@ revoke all on public.notes from anon, authenticated;
 grant select on public.notes to authenticated;
 
 create table public.left_open (id int primary key, name text);
+
+create table public.amounts (price numeric(6, 2), bytes bigint);
+insert into public.amounts values (2.50, 9007199254740993);
 
 create function public.describe_caller(amount int) returns jsonb language sql stable as $$
   select jsonb_build_object('amount', amount, 'uid', auth.uid(), 'role', auth.role(), 'session_user_role', current_user)
@@ -110,7 +115,12 @@ describe("REST", () => {
     }
   });
 
-  test("a column is added, or a function returns another type → requests soon get the new answer", async () => {
+  test("a numeric of scale 2, and a bigint beyond 2^53 → numbers, the second one rounded", async () => {
+    const { data } = await platform.client(SECRET_KEY).from("amounts").select();
+    expect(data).toEqual([{ price: 2.5, bytes: 2 ** 53 }]);
+  });
+
+  test("a column is added or gets another type, or a function returns another → requests soon get the new answer", async () => {
     await platform.migrate`create table public.growing (id int primary key)`;
     await platform.migrate`insert into public.growing values (1)`;
     await platform.migrate`create function public.changing(n int) returns int language sql as 'select n'`;
@@ -126,6 +136,8 @@ describe("REST", () => {
     await platform.migrate`drop function public.changing(int)`;
     await platform.migrate`create function public.changing(n int) returns jsonb language sql as 'select jsonb_build_object(''n'', n)'`;
     await expect.poll(ask).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
+    await platform.migrate`alter table public.growing alter column id type text`;
+    await expect.poll(ask).toEqual([[{ id: "1", title: "new" }], { n: 7 }]);
   });
 
   test("an exposed schema is dropped → every request is 503 PGRST002, also for public, until it exists again", async () => {
@@ -137,6 +149,45 @@ describe("REST", () => {
     await expect.poll(ask).toEqual([503, "PGRST002"]);
     await platform.migrate`create schema keyframe_worker`;
     await expect.poll(ask).toEqual([200, undefined]);
+  });
+});
+
+describe("lite's connections", () => {
+  const open = (databaseUrl = platform.postgres.url) => {
+    const keys = { liteSecret: "unused", publishableKey: PUBLISHABLE_KEY, secretKey: SECRET_KEY };
+    const { url, storageFolder } = platform;
+    const pool = openPool({ ...keys, databaseUrl, publicUrl: url, storageFolder, sendMail: () => undefined });
+    onTestFinished(() => pool.end(0));
+    return pool;
+  };
+
+  test("one of 20 busy connections is lost → who waits for one is refused, and the lost one is not used again", async () => {
+    const { connection, end } = open();
+    const { driver } = connection;
+    const [lost] = await Promise.all(Array.from({ length: 20 }, () => driver.reserve()));
+    const [row] = (await lost?.unsafe("select pg_backend_pid() as pid")) ?? [];
+    const refused = expect(driver.reserve()).rejects.toThrow(DatabaseUnavailable);
+    const unsent = expect(driver`select 1`).rejects.toThrow("CONNECTION_DESTROYED");
+    await platform.admin`select pg_terminate_backend(${row?.pid})`;
+    await refused;
+    lost?.release(); // sent on a closed connection, the statement that waits would end the process
+    await platform.admin`select 1`;
+    await end(0);
+    await unsent;
+  });
+
+  test("two requests need the schema at once → it is read once; it changes meanwhile → it is read again", async () => {
+    const { connection } = open();
+    const reading = [connection.introspect({ useCache: true }), connection.introspect({ useCache: true })];
+    await connection.clearSchemaCache();
+    const [one, other] = await Promise.all(reading);
+    expect(other).toBe(one);
+    expect(await connection.introspect({ useCache: true })).not.toBe(one);
+  });
+
+  test("the schema cannot be read → refused, not a schema without tables", async () => {
+    const { connection } = open(`${platform.postgres.url}?statement_timeout=5`); // reading the time zones takes longer
+    await expect(connection.introspect()).rejects.toThrow("the schema cannot be read");
   });
 });
 
