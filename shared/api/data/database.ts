@@ -25,6 +25,7 @@ export type AnswerBase = z.infer<typeof answerBase>;
  * Calls one SQL function as the caller (with no token: anonymous) and parses its answer: the one round trip of a request.
  * With the project's secret key it calls as the service role; for a server that acts for a user, and for a key, Postgres calls as that user.
  * Undefined arguments use the SQL function's default. The functions of keyframe_worker need the secret key.
+ * `turnsOf`: whose calls it queues with: by default the caller's owner; null: no queue.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 type CallFunction = <Answer>(
@@ -33,6 +34,7 @@ type CallFunction = <Answer>(
   caller: Caller,
   answer: z.ZodType<Answer>,
   schema?: "keyframe" | "keyframe_worker",
+  turnsOf?: string | null,
 ) => Promise<Answer>;
 
 /** `read` calls functions that change only the caller's rate limit: it is repeated when the connection breaks. */
@@ -59,7 +61,7 @@ export function createDatabase(
   );
   const callWith =
     (client: DatabaseClient): CallFunction =>
-    async (name, args, { ownerId, token, clientId, by }, answer, schema = "keyframe") => {
+    async (name, args, { ownerId, token, clientId, by }, answer, schema = "keyframe", turnsOf = ownerId) => {
       const call = async () => {
         const key_id = by === "key" ? clientId : undefined;
         const called = by
@@ -73,7 +75,7 @@ export function createDatabase(
       // With an Idempotency-Key it can be a repetition, which uses a token of another class. Without an owner the bucket belongs to a link.
       const isRemembered = ownerId !== null && idempotency_key === undefined;
       const key = `${ownerId} ${name} ${waiting === true}`;
-      const data = await acquireTurn(ownerId, async () => {
+      const data = await acquireTurn(turnsOf, async () => {
         const refused = isRemembered ? refusals.get(key) : undefined;
         if (refused) throw refused.error;
         try {
