@@ -6,7 +6,13 @@ import { createSettingsCheck, type Connection, WrongSetting } from "../../../wor
 // Processes with wrong settings: test/faults/worker-process-start.test.ts. Here is what they cannot be brought to.
 const ADDRESS = "https://ref.supabase.co";
 const MACHINE_NOW = Date.parse("2026-11-29T12:00:00Z");
-const FITS = { id: "1 16384", now: new Date(MACHINE_NOW).toISOString(), address: ADDRESS, version: "0.1.0", outdated: null };
+const FITS = {
+  id: "1 16384",
+  now: new Date(MACHINE_NOW).toISOString(),
+  address: ADDRESS,
+  version: "0.1.0",
+  outdated: null,
+};
 const fail = (status: number | null, code: string, cause?: string) => {
   throw new DatabaseError("describe_database", status, code, cause);
 };
@@ -24,7 +30,12 @@ function checkOf(...answers: [Connection["setting"], ...(() => object)[]][]) {
     if (pauses.push(ms) === 10) end.abort();
   };
   const log = createLog({}, (line) => void lines.push(JSON.parse(line)));
-  return { ...createSettingsCheck(connections, ADDRESS, log, { wait, machineNow: () => MACHINE_NOW }), lines, signal: end.signal, pauses };
+  return {
+    ...createSettingsCheck(connections, ADDRESS, log, { wait, machineNow: () => MACHINE_NOW }),
+    lines,
+    signal: end.signal,
+    pauses,
+  };
 }
 
 test.each<[string, () => object, RegExp]>([
