@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { sha256 } from "../../../shared/api/sha256.ts";
 import { until } from "../../support/until.ts";
-import { startApi } from "./fixture.ts";
+import { NOW, startApi } from "./fixture.ts";
 
 // Real links and what they show: test/security/shared-films.test.ts.
 
@@ -74,12 +74,14 @@ test("a link's rate is used up → its visitors get 429; other links, new ones a
   const [busy, known, unknown] = ["b".repeat(43), "k".repeat(43), "u".repeat(43)];
   const busyHash = await sha256(busy);
   let isUsedUp = false;
-  const api = await startApi(({ body }) => {
+  const clock = { now: () => NOW, elapsed: () => 0, sleep: () => Promise.resolve() };
+  const visit = ({ body }: { body: Uint8Array }) => {
     const hint = JSON.stringify({ policy: "shared", limit: 60, window_seconds: 60, wait_seconds: 7 });
     const refusal = { code: "KEYFR", message: "rate_limited", details: "Too many visits.", hint };
     if (isUsedUp && new TextDecoder().decode(body).includes(busyHash)) return Response.json(refusal, { status: 400 });
     return Response.json({ owner_id: owner, title: "The pier", shots: [], rate: null });
-  });
+  };
+  const api = await startApi(visit, { clock });
   onTestFinished(api.stop);
   const ask = async (one: string) => (await api.call(`/api/shared/${one}`, { headers: { authorization: "" } })).status;
   expect([await ask(busy), await ask(known)]).toEqual([200, 200]);
