@@ -47,13 +47,13 @@ export function createSettingsCheck(
   connections: readonly Connection[],
   address: string,
   log: Log,
-  wait: typeof pause = pause,
+  { wait = pause, machineNow = Date.now } = {},
 ) {
   let aheadMs = 0;
   let loggedAheadMs = 0;
 
   function setClock(sentAt: number, database: Date): void {
-    aheadMs = (sentAt + Date.now()) / 2 - database.getTime();
+    aheadMs = (sentAt + machineNow()) / 2 - database.getTime();
     if (Math.abs(aheadMs - loggedAheadMs) < CLOCK_DIFFERS_MS) return;
     loggedAheadMs = aheadMs;
     log.warn("clock_differs", { aheadSeconds: Math.round(aheadMs / 1_000) });
@@ -61,7 +61,7 @@ export function createSettingsCheck(
 
   async function describe({ setting, call }: Connection): Promise<Description> {
     try {
-      const sentAt = Date.now();
+      const sentAt = machineNow();
       const answer = description.parse(await call("describe_database", { process_version: SCHEMA_VERSION }));
       setClock(sentAt, answer.now);
       requireVersion(answer);
@@ -87,7 +87,7 @@ export function createSettingsCheck(
   }
 
   return {
-    now: (): number => Date.now() - aheadMs,
+    now: (): number => machineNow() - aheadMs,
 
     /** Waits while something is down. False when the signal aborts first. Throws WrongSetting. */
     async untilPassed(signal: AbortSignal): Promise<boolean> {

@@ -82,7 +82,7 @@ export function createDirectDatabase({ url, connections, statementMs, timeoutMs 
   return { call, end: () => pool.end() };
 }
 
-/** The driver's timeout, after timeoutMs. It is not tried again, which would take as long. */
+/** The driver's timeout, after timeoutMs. It is not tried again, which would take as long. direct-database.test.ts pins the message. */
 const isTimeout = (error: unknown) => error instanceof Error && error.message === "Query read timeout";
 
 /** A parameter as text, which Postgres converts to the type that the function declares. Objects become JSON. */

@@ -17,6 +17,6 @@ export function serveHealth(workers: Answers[], { hostname, port }: { hostname: 
   try {
     return Deno.serve({ hostname, port, onListen: () => undefined }, answer);
   } catch (error) {
-    throw new Error(`--port ${hostname}:${port}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`--listen ${hostname}:${port}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

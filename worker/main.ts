@@ -1,5 +1,5 @@
 import { parseOptions, runMain, stopSignals } from "../command-line/run-main.ts";
-import { type CallDatabase, createCallDatabase } from "../shared/platform/call-database.ts";
+import { createCallDatabase } from "../shared/platform/call-database.ts";
 import { createLog, describeError } from "../shared/platform/log.ts";
 import { createDeliverWorker } from "../supabase/functions/keyframe-deliver/deliver-worker.ts";
 import { DATABASE_TIMEOUT_MS } from "../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
@@ -11,13 +11,13 @@ import { readWorkerSettings, type WorkerName } from "./settings.ts";
 
 const HELP = `npm run worker -- [options]   runs generate and deliver as a process, beside the edge functions or instead of them
 
-  --only NAME    generate or deliver; without it, both
-  --port PORT    a health check: 200 while the database answers, otherwise 503; 8080 listens on this machine only, 0.0.0.0:8080 on all addresses
+  --only NAME        generate or deliver; without it, both
+  --listen ADDRESS   a health check: 200 while the database answers, otherwise 503; 8080: on this machine only, 0.0.0.0:8080: on all addresses
 
   SUPABASE_URL, SUPABASE_SECRET_KEYS   as edge functions have them: {"default":"sb_secret_…"}
   SUPABASE_DB_URL                      Postgres, instead of the Data API; the secret key is then for Storage
   KEYFRAME_REPLICATE_API_TOKEN         for generate
-  KEYFRAME_WORKER_PORT                 instead of --port
+  KEYFRAME_WORKER_LISTEN               instead of --listen
 
 SIGTERM or Ctrl-C: finishes its work, claims no more, and exits; a second one: exits at once. See docs/workers.md.`;
 
@@ -36,65 +36,75 @@ type DataApi = { SUPABASE_URL: string; SUPABASE_SECRET_KEYS: string };
 type RunningWorker = { name: WorkerName; stay(until: AbortSignal): Promise<void>; answeredMsAgo(): number };
 
 async function main(): Promise<number> {
-  const { values } = parseOptions({ options: { only: { type: "string" }, port: { type: "string" } } });
+  const { values } = parseOptions({ options: { only: { type: "string" }, listen: { type: "string" } } });
   const { address, database, health, generate, deliver } = readWorkerSettings(values, (name) => Deno.env.get(name));
   const log = createLog({ function: "keyframe-worker" });
   exitOnUnexpected((error) => log.error("unexpected_error", { reason: describeError(error) }));
   const stop = stopSignals();
   exitOnSecondSignal(stop);
 
-  const ends: (() => Promise<void>)[] = [];
-  const connections: Connection[] = [];
-  const open = (setting: Connection["setting"], call: CallDatabase) => {
-    connections.push({ setting, call });
-    return call;
-  };
-  const openDataApi = ({ SUPABASE_URL, SUPABASE_SECRET_KEYS }: DataApi, timeoutMs: number) =>
-    open("SUPABASE_URL", createCallDatabase(SUPABASE_URL, SUPABASE_SECRET_KEYS, fetch, timeoutMs));
-  const openDatabase = (limits: typeof GENERATE_DATABASE) => {
-    if (!(database instanceof URL)) return openDataApi(database, limits.timeoutMs);
+  await using ends = new AsyncDisposableStack();
+  /** It connects at its first call, so one that no worker uses costs nothing. */
+  const openDatabase = (limits: typeof GENERATE_DATABASE): Connection => {
+    if (!(database instanceof URL)) return openDataApi(database, limits);
     const { call, end } = createDirectDatabase({ url: database, ...limits });
-    ends.push(end);
-    return open("SUPABASE_DB_URL", call);
+    ends.defer(end);
+    return { setting: "SUPABASE_DB_URL", call };
   };
+  const generateDatabase = openDatabase(GENERATE_DATABASE);
+  const deliverDatabase = openDatabase(DELIVER_DATABASE);
+  const connections = [
+    ...(generate ? [generateDatabase] : []),
+    ...(generate && database instanceof URL ? [openDataApi(generate, GENERATE_DATABASE)] : []), // the address of Storage
+    ...(deliver ? [deliverDatabase] : []),
+  ];
   const check = createSettingsCheck(connections, address, log);
   const common = { now: check.now, address };
   const workers: RunningWorker[] = [];
-  if (generate !== null) {
-    const log = createLog({ function: "keyframe-generate" });
-    const callDatabase = openDatabase(GENERATE_DATABASE);
-    workers.push({
-      name: "generate",
-      ...createGenerateWorker({ environment: generate, callDatabase, log, ...common }),
+  if (generate) {
+    const worker = createGenerateWorker({
+      environment: generate,
+      callDatabase: generateDatabase.call,
+      log: createLog({ function: "keyframe-generate" }),
+      ...common,
     });
-    if (database instanceof URL) openDataApi(generate, GENERATE_DATABASE.timeoutMs); // the address of Storage
+    workers.push({ name: "generate", ...worker });
   }
-  if (deliver !== null) {
-    const log = createLog({ function: "keyframe-deliver" });
-    const callDatabase = openDatabase(DELIVER_DATABASE);
-    const { KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocal } = deliver;
-    workers.push({ name: "deliver", ...createDeliverWorker({ allowLocal, callDatabase, log, ...common }) });
+  if (deliver) {
+    const worker = createDeliverWorker({
+      allowLocal: deliver.KEYFRAME_ALLOW_LOCAL_WEBHOOKS,
+      callDatabase: deliverDatabase.call,
+      log: createLog({ function: "keyframe-deliver" }),
+      ...common,
+    });
+    workers.push({ name: "deliver", ...worker });
   }
   if (health) serveHealth(workers, health);
 
-  if (await check.untilPassed(stop)) {
-    log.info("worker_started", {
-      workers: workers.map(({ name }) => name),
-      database: database instanceof URL ? "connection" : "data_api",
-    });
-    const wrong = new AbortController();
-    const end = AbortSignal.any([stop, wrong.signal]);
-    void check.watch(end).catch((error) => {
-      log.error("setting_wrong", { reason: describeError(error) });
-      wrong.abort(error);
-    });
-    await Promise.all(workers.map(({ stay }) => stay(end)));
-    log.info("worker_ended");
-    wrong.signal.throwIfAborted();
-  }
-  await Promise.all(ends.map((end) => end()));
+  if (!(await check.untilPassed(stop))) return 0;
+  log.info("worker_started", {
+    workers: workers.map(({ name }) => name),
+    database: database instanceof URL ? "connection" : "data_api",
+  });
+  const wrong = new AbortController();
+  const end = AbortSignal.any([stop, wrong.signal]);
+  void check.watch(end).catch((error) => {
+    log.error("setting_wrong", { reason: describeError(error) });
+    wrong.abort(error);
+  });
+  await Promise.all(workers.map(({ stay }) => stay(end)));
+  wrong.signal.throwIfAborted();
+  log.info("worker_ended");
   return 0;
 }
+
+const openDataApi = (
+  { SUPABASE_URL, SUPABASE_SECRET_KEYS }: DataApi,
+  { timeoutMs }: { timeoutMs: number },
+): Connection => ({
+  setting: "SUPABASE_URL",
+  call: createCallDatabase(SUPABASE_URL, SUPABASE_SECRET_KEYS, fetch, timeoutMs),
+});
 
 function exitOnSecondSignal(stop: AbortSignal): void {
   let signaledAt = Number.POSITIVE_INFINITY;

@@ -25,11 +25,11 @@ const databaseUrl = z.string().transform((text, context) => {
 });
 
 const MAX_PORT = 65_535;
-const PLACE = /^(?:(.+):)?(\d{1,5})$/;
+const LISTEN_ADDRESS = /^(?:(.+):)?(\d{1,5})$/;
 
 /** `8080`, on this machine only, or `0.0.0.0:8080`. */
-const place = z.string().transform((text, context) => {
-  const [, hostname = "127.0.0.1", digits] = PLACE.exec(text) ?? [];
+const listenAddress = z.string().transform((text, context) => {
+  const [, hostname = "127.0.0.1", digits] = LISTEN_ADDRESS.exec(text) ?? [];
   const port = Number(digits);
   if (port <= MAX_PORT) return { hostname: hostname.replace(/^\[(.*)\]$/, "$1"), port };
   context.addIssue({ code: "custom", message: "must be a port such as 8080, or 0.0.0.0:8080" });
@@ -39,7 +39,7 @@ const place = z.string().transform((text, context) => {
 /** The variables of every process. It works for the project at SUPABASE_URL, and refuses the database of another one. */
 const COMMON = z.object({
   SUPABASE_DB_URL: databaseUrl.optional(),
-  KEYFRAME_WORKER_PORT: place.optional(),
+  KEYFRAME_WORKER_LISTEN: listenAddress.optional(),
   SUPABASE_URL: deliver.shape.SUPABASE_URL,
 });
 const DATA_API = deliver.pick({ SUPABASE_URL: true, SUPABASE_SECRET_KEYS: true });
@@ -51,12 +51,12 @@ const DELIVER = deliver.pick({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: true });
  * SUPABASE_DB_URL is not set. Throws one line that names each missing or wrong variable.
  */
 export function readWorkerSettings(
-  given: { only?: string | undefined; port?: string | undefined },
+  given: { only?: string | undefined; listen?: string | undefined },
   environment: (name: string) => string | undefined,
 ) {
   const names = readNames(given.only);
   const get = (name: string) =>
-    name === "KEYFRAME_WORKER_PORT" ? (given.port ?? environment(name)) : environment(name);
+    name === "KEYFRAME_WORKER_LISTEN" ? (given.listen ?? environment(name)) : environment(name);
   const byDataApi = !get("SUPABASE_DB_URL");
   const runs = (name: WorkerName) => names.includes(name);
   // All together, so that the error names all. Below, each part is read with its own type.
@@ -72,7 +72,7 @@ export function readWorkerSettings(
   return {
     address: common.SUPABASE_URL,
     database: common.SUPABASE_DB_URL ?? readEnvironment(DATA_API, get),
-    health: common.KEYFRAME_WORKER_PORT,
+    health: common.KEYFRAME_WORKER_LISTEN,
     generate: runs("generate") ? readEnvironment(GENERATE, get) : null,
     deliver: runs("deliver") ? readEnvironment(DELIVER, get) : null,
   };

@@ -9,3 +9,7 @@ export const jsonText = z.string().transform((text, context): unknown => {
     return z.NEVER;
   }
 });
+
+/** An object of JSON: neither null nor a list. */
+export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

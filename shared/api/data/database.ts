@@ -25,6 +25,7 @@ export type AnswerBase = z.infer<typeof answerBase>;
  * Calls one SQL function as the caller and parses its answer, in the one round trip of a request. Without a token the call is anonymous. With
  * the project's secret key it calls as the service role. For a server that acts for a user, and for a key, Postgres calls as that user.
  * Undefined arguments use the SQL function's default. The functions of keyframe_worker need the secret key.
+ * `turnsOf`: whose calls it queues with: by default the caller's owner; null: no queue.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 type CallFunction = <Answer>(
@@ -33,6 +34,7 @@ type CallFunction = <Answer>(
   caller: Caller,
   answer: z.ZodType<Answer>,
   schema?: "keyframe" | "keyframe_worker",
+  turnsOf?: string | null,
 ) => Promise<Answer>;
 
 /** `read` calls functions that change only the caller's rate limit, so it is repeated when the connection breaks. */
@@ -59,7 +61,7 @@ export function createDatabase(
   );
   const callWith =
     (client: DatabaseClient): CallFunction =>
-    async (name, args, { ownerId, token, clientId, by }, answer, schema = "keyframe") => {
+    async (name, args, { ownerId, token, clientId, by }, answer, schema = "keyframe", turnsOf = ownerId) => {
       const call = async () => {
         const key_id = by === "key" ? clientId : undefined;
         const called = by
@@ -73,7 +75,7 @@ export function createDatabase(
       // A keyed call may be a replay, charged to another rate class; without an owner the bucket is a link's. Cache neither.
       const isRemembered = ownerId !== null && idempotency_key === undefined;
       const key = `${ownerId} ${name} ${waiting === true}`;
-      const data = await acquireTurn(ownerId, async () => {
+      const data = await acquireTurn(turnsOf, async () => {
         const refused = isRemembered ? refusals.get(key) : undefined;
         if (refused) throw refused.error;
         try {

@@ -7,6 +7,7 @@ import {
   prediction,
   predictionStatus,
 } from "../../contract/predictions.ts";
+import { isJsonObject } from "../../platform/json-text.ts";
 import { fromRow, position } from "./rows.ts";
 import type { SignedFile } from "./storage.ts";
 
@@ -20,11 +21,14 @@ const withPrefix = (row: object, prefix: string) =>
 
 /** A prediction from keyframe_private.prediction_json: with `output` if it succeeded, and `error` if it failed. */
 export const predictionRow = z.preprocess(
-  (row) => ({
-    ...Object(row),
-    output: Object(row).status === "succeeded" ? withPrefix(Object(row), "output_") : null,
-    error: Object(row).status === "failed" ? withPrefix(Object(row), "error_") : null,
-  }),
+  (row) =>
+    isJsonObject(row)
+      ? {
+          ...row,
+          output: row.status === "succeeded" ? withPrefix(row, "output_") : null,
+          error: row.status === "failed" ? withPrefix(row, "error_") : null,
+        }
+      : row,
   fromRow(
     prediction.omit({ predictionId: true }).extend({
       ...position,

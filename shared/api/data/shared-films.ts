@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type SharedFilm, sharedFilm } from "../../contract/shares.ts";
 import { ApiError } from "../../http/errors.ts";
+import type { Caller } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { sha256 } from "../sha256.ts";
 import { answerBase, type Database } from "./database.ts";
@@ -26,12 +27,13 @@ const MAX_KNOWN = 1000;
  */
 export function createSharedFilms(database: Database, storage: Storage, secretKey: string) {
   const known = createBoundedCache<string>(MAX_KNOWN, () => true);
+  const project: Caller = { ownerId: null, token: secretKey };
   return async (token: string): Promise<SharedFilm> => {
     const hash = await sha256(token);
-    const turns = { ownerId: known.get(hash) ?? "unknown tokens", token: secretKey };
+    const turnsOf = known.get(hash) ?? "unknown tokens";
     const args = { token_hash: hash };
     const film = await database
-      .read("read_shared_film", args, turns, sharedAnswer, "keyframe_worker")
+      .read("read_shared_film", args, project, sharedAnswer, "keyframe_worker", turnsOf)
       .catch((error: unknown) => {
         if (error instanceof ApiError && error.code === "not_found") known.forget(hash); // a revoked one must not delay the others
         throw error;

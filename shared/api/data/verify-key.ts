@@ -38,6 +38,7 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
   const known = createBoundedCache<{ caller: Caller; until: number }>(MAX_KNOWN, () => true);
   /** Keys that have ended, or whose user cannot sign in. They do not count as guesses, and are not looked up again for a minute. */
   const ended = createBoundedCache<{ error: ApiError; until: number }>(MAX_KNOWN, ({ until }) => until > elapsed());
+  const project: Caller = { ownerId: null, token: secretKey };
   const wrong = createBoundedCache<{ count: number; until: number }>(MAX_ADDRESSES, ({ until }) => until > elapsed());
 
   async function verifyKey(key: string, address: string): Promise<Caller> {
@@ -52,10 +53,10 @@ export function createUserVerifier({ database, verifySession, secretKey, elapsed
     if (end !== undefined) throw end.error;
     const before = wrong.get(address) ?? { count: 0, until: elapsed() + MINUTE_MS };
     if (kept === undefined && before.count >= MAX_WRONG) throw tooManyGuesses(before.until - elapsed());
-    const turns = { ownerId: kept ? `keys of ${kept.caller.ownerId}` : "unknown keys", token: secretKey };
+    const turnsOf = kept ? `keys of ${kept.caller.ownerId}` : "unknown keys";
     const args = { key_id: keyId, key_hash: hash };
     const { owner_id: ownerId } = await database
-      .read("verify_key", args, turns, verified, "keyframe_worker")
+      .read("verify_key", args, project, verified, "keyframe_worker", turnsOf)
       .catch((error: unknown) => {
         if (!(error instanceof ApiError && OF_THE_KEY.includes(error.code))) throw error;
         known.forget(hash); // one that has ended must not delay the others

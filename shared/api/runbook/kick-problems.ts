@@ -1,4 +1,5 @@
 import type { LastKick, Part, ServiceFigures, WorkerFigures } from "../../contract/service.ts";
+import type { FunctionEnvironment } from "../../platform/environment.ts";
 
 /**
  * pg_net sends within a second or two of the commit. A worker claims within moments of the kick that it accepts, even after a cold start. The
@@ -72,9 +73,11 @@ function kickProblem(name: string, { outcome, status, error }: LastKick, { oldes
   }
 }
 
+const KICK_SECRET: keyof FunctionEnvironment<"keyframe-generate" | "keyframe-deliver"> = "KEYFRAME_KICK_SECRET";
+
 function byStatus(name: string, status: number | null): string {
   if (status === 401 || status === 403) {
-    return `keyframe_kick_secret in the Vault is not KEYFRAME_KICK_SECRET of the functions, or ${name} was deployed with verify_jwt. Deploy again (in an app's own project by the commands of docs/going-live.md, which set both). If it keeps happening, their clocks are minutes apart.`;
+    return `keyframe_kick_secret in the Vault is not ${KICK_SECRET} of the functions, or ${name} was deployed with verify_jwt. Deploy again (in an app's own project by the commands of docs/going-live.md, which set both). If it keeps happening, their clocks are minutes apart.`;
   }
   if (status === 429)
     return "the platform limits how often its functions are called. The functions' logs show by whom.";

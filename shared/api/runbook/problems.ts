@@ -1,4 +1,5 @@
 import type { Part, ServiceFigures } from "../../contract/service.ts";
+import type { FunctionEnvironment } from "../../platform/environment.ts";
 import { databaseProblems, type Writes } from "./database-problems.ts";
 import { kickProblems, pgNetProblems } from "./kick-problems.ts";
 import { costProblems, modelProblem } from "./start-problems.ts";
@@ -71,11 +72,13 @@ function snapshotNotice({ kind, name, role, seconds, transactions }: Part<"snaps
   return `${who} has held a snapshot${since}, ${transactions} transactions long: rows deleted since then stay on disk, and claims read more and more of them. ${remedy}`;
 }
 
+const PROVIDER_TOKEN: keyof FunctionEnvironment<"keyframe-generate"> = "KEYFRAME_REPLICATE_API_TOKEN";
+
 const refusalProblems = (refusal: string | null): string[] => {
   if (refusal === null) return [];
   const [why, remedy] =
     refusal === "provider_unauthorized"
-      ? ["the service's token", "Set a valid REPLICATE_API_TOKEN as a secret of the functions."]
+      ? ["the service's token", `Set a valid ${PROVIDER_TOKEN} as a secret of the functions.`]
       : ["to run anything before a payment", "Check the billing of its account at Replicate."];
   return [`The provider refuses ${why}. ${remedy} What failed is tried again until its deadline.`];
 };

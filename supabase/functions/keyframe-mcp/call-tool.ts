@@ -3,6 +3,7 @@ import { z } from "zod";
 import { invalidRequest, issueSentence, unknownField } from "../../../shared/api/errors.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
+import { prediction } from "../../../shared/contract/predictions.ts";
 import type { ErrorDetail } from "../../../shared/http/errors.ts";
 import { asText, type CallOperation, type From, type Outcome } from "./call-operation.ts";
 import { type PictureAccess, type createReadPictures, outputsOf } from "./pictures.ts";
@@ -32,6 +33,9 @@ const READS: Record<string, OperationId> = {
   "last-frame": "readLastFrame",
   video: "readVideo",
 };
+
+/** What a wait reports of a prediction. */
+const waitState = prediction.pick({ status: true, progress: true, queuePosition: true, completedAt: true });
 
 export async function callTool(
   name: string,
@@ -71,11 +75,11 @@ async function wait(args: Record<string, unknown>, from: From, notify: Notify, d
     const held = { ...from, headers: { prefer: `wait=${Math.max(0, Math.floor(holdMs / 1000))}` } };
     const outcome = await deps.callOperation(of, which, held);
     const passed = deps.elapsed() - began;
-    if (!outcome.success || Object(outcome.data).completedAt !== null || passed >= WAIT_MS || from.signal.aborted)
-      return outcome;
-    const { status, progress, queuePosition } = Object(outcome.data);
-    const done = typeof progress === "number" ? `, ${Math.round(progress * 100)} %` : "";
-    const place = typeof queuePosition === "number" && queuePosition > 0 ? `, position ${queuePosition}` : "";
+    if (!outcome.success) return outcome;
+    const { status, progress, queuePosition, completedAt } = waitState.parse(outcome.data);
+    if (completedAt !== null || passed >= WAIT_MS || from.signal.aborted) return outcome;
+    const done = progress === null ? "" : `, ${Math.round(progress * 100)} %`;
+    const place = queuePosition === null || queuePosition === 0 ? "" : `, position ${queuePosition}`;
     await notify({ progress: Math.ceil(passed / 1000), message: `${step}: ${status}${done}${place}` });
     await deps.sleep(Math.max(0, PAUSE_MS - (deps.elapsed() - lookedAt)), from.signal);
   }

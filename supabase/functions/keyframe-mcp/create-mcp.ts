@@ -128,11 +128,18 @@ const TAKES_EVENTS = /text\/(event-stream|\*)/i;
 /** The last message of a stream of events, which is the result. */
 async function withoutStream(response: Response): Promise<Response> {
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
-  const text = await response.text();
-  const last = text.slice(text.lastIndexOf(DATA) + DATA.length).trimEnd();
+  const last = dataOf(await response.text()).at(-1);
   return new Response(last, { status: response.status, headers: { "content-type": "application/json" } });
 }
-const DATA = "\ndata: ";
+
+/** The data of the events of a stream. Other events, such as one that keeps the connection open, have none. */
+const dataOf = (stream: string): string[] =>
+  stream
+    .split("\n\n")
+    .map((event) => event.split("\n").filter((line) => line.startsWith(DATA)))
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.map((line) => line.slice(DATA.length)).join("\n"));
+const DATA = "data: ";
 
 /** The same body, with `done` called when it has been sent or its receiver has left. */
 function whenSent(body: Response["body"], done: () => void): Response["body"] {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { OPERATIONS } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
+import { isJsonObject } from "../../../shared/platform/json-text.ts";
 import { inputOf, TOOLS, type Tool } from "./tools.ts";
 
 type Json = Record<string, unknown>;
@@ -8,36 +9,37 @@ type Json = Record<string, unknown>;
 /** Left out of the schemas: the API checks them, and its errors name what is wrong. */
 const NOT_TOLD = ["examples", "pattern", "minLength", "minItems", "minProperties", "uniqueItems"];
 const ANY_INTEGER: unknown[] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
-const isNull = (schema: unknown) => Object(schema).type === "null";
+const isNull = (schema: unknown) => isJsonObject(schema) && schema.type === "null";
 
 /** One schema within another, shorter. It drops `null` from a type unless the description gives it a meaning. */
 function shortenSchema(schema: unknown): unknown {
-  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return schema;
+  if (!isJsonObject(schema)) return schema;
   const isTold = ([word, value]: [string, unknown]) => !NOT_TOLD.includes(word) && !ANY_INTEGER.includes(value);
   const { type, anyOf, properties, ...rest }: Json = Object.fromEntries(Object.entries(schema).filter(isTold));
   if (typeof rest.description === "string") rest.description = inTools(rest.description);
-  if (typeof properties === "object")
+  if (isJsonObject(properties))
     // a field that must be null belongs to another step
-    rest.properties = Object.fromEntries(Object.entries(Object(properties)).filter(([, field]) => !isNull(field)));
+    rest.properties = Object.fromEntries(Object.entries(properties).filter(([, field]) => !isNull(field)));
   // Some clients read one type only.
-  const types: unknown = Array.isArray(type) ? type.map((one) => ({ type: one })) : anyOf;
+  const types: unknown = Array.isArray(type) ? type.map((one: unknown) => ({ type: one })) : anyOf;
   if (!Array.isArray(types)) return { ...(type === undefined ? {} : { type }), ...rest };
-  const told = /\bnull\b/i.test(String(rest.description)) ? types : types.filter((one) => !isNull(one));
-  return told.length === 1 ? Object(shortenSchema({ ...told[0], ...rest })) : { ...rest, anyOf: told };
+  const told: unknown[] = /\bnull\b/i.test(String(rest.description)) ? types : types.filter((one) => !isNull(one));
+  const [only] = told;
+  return told.length === 1 && isJsonObject(only) ? shortenSchema({ ...only, ...rest }) : { ...rest, anyOf: told };
 }
 
 function toJson(schema: z.ZodType): Json & { type: "object" } {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io: "input",
     override: ({ zodSchema, jsonSchema }) => {
-      const { override } = Object(z.globalRegistry.get(zodSchema)); // as zod-openapi applies it
+      const override: unknown = z.globalRegistry.get(zodSchema)?.override; // as zod-openapi applies it
       if (typeof override === "function") override({ jsonSchema });
     },
   });
   return { ...JSON.parse(JSON.stringify(json, (_name, part) => shortenSchema(part))), type: "object" };
 }
 
-/** The HTTP terms in the API's messages, and their equivalent for an agent. */
+/** The HTTP terms in the API's messages, and their equivalent for an agent. test/security/mcp.test.ts fails when one remains. */
 const WORDS: [RegExp, string][] = [
   [/ Wait for the time in Retry-After, then try again\./g, ""],
   [/ Correct the fields named in details and send it again\./g, ""],
@@ -48,12 +50,15 @@ const WORDS: [RegExp, string][] = [
 
 /** A sentence of the API with the names of tools in place of its paths. */
 export const inTools = (sentence: string): string => {
-  const named = sentence.replaceAll(/`?(GET|POST|PATCH) \/api(\/[\w:/-]*\w)`?/g, (found, method, at) => {
-    const tool = Object.entries(TOOLS).find(
-      ([, { of }]) => OPERATIONS[of].method === method && OPERATIONS[of].at === at,
-    );
-    return tool?.[0] ?? found;
-  });
+  const named = sentence.replaceAll(
+    /`?(GET|POST|PATCH) \/api(\/[\w:/-]*\w)`?/g,
+    (found, method: string, at: string) => {
+      const tool = Object.entries(TOOLS).find(
+        ([, { of }]) => OPERATIONS[of].method === method && OPERATIONS[of].at === at,
+      );
+      return tool?.[0] ?? found;
+    },
+  );
   return WORDS.reduce((text, [word, tool]) => text.replaceAll(word, tool), named);
 };
 

@@ -35,8 +35,17 @@ const MAX_BYTES = 1024 * 1024;
 const WIDTH = 768;
 const TIMEOUT_MS = 10_000;
 
+/** The space for the pictures of one answer. */
+type PictureSpace = {
+  /** False: no space is free. */
+  take(bytes: number): boolean;
+  giveBack(bytes: number): void;
+  /** The answer has been sent. */
+  end(): void;
+};
+
 /** Whose pictures an answer may show, and the space for them. */
-export type PictureAccess = { caller: Caller; space: ReturnType<ReturnType<typeof createPictureSpaces>> };
+export type PictureAccess = { caller: Caller; space: PictureSpace };
 
 type Settings = { supabaseUrl: string; clientUrl: string; fetch: typeof fetch };
 
@@ -92,7 +101,7 @@ const MAX_BYTES_PER_OWNER = 8 * 1024 * 1024;
 export function createPictureSpaces() {
   const taken = new Map<string, number>();
   let total = 0;
-  return (ownerId: string) => {
+  return (ownerId: string): PictureSpace => {
     let own = 0;
     const change = (bytes: number) => {
       own += bytes;
@@ -102,14 +111,12 @@ export function createPictureSpaces() {
       else taken.delete(ownerId);
     };
     return {
-      /** False: no space is free. */
-      take(bytes: number): boolean {
+      take(bytes) {
         if (total + bytes > MAX_BYTES_IN_ALL || (taken.get(ownerId) ?? 0) + bytes > MAX_BYTES_PER_OWNER) return false;
         change(bytes);
         return true;
       },
-      giveBack: (bytes: number) => change(-bytes),
-      /** The answer has been sent. */
+      giveBack: (bytes) => change(-bytes),
       end: () => change(-own),
     };
   };

@@ -3,6 +3,7 @@ import type { Film, Shot } from "../../../shared/contract/films.ts";
 import type { AnswerOf, OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
 import type { Project } from "../../../shared/contract/projects.ts";
+import { isJsonObject } from "../../../shared/platform/json-text.ts";
 import { dollars } from "./results.ts";
 import { orNull, type Short, shortModels } from "./shorten-models.ts";
 
@@ -205,23 +206,22 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
 
 /** An operation's answer, as its tool gives it. */
 export function shorten(of: OperationId, answer: unknown, args: Args): Short {
-  const make = ANSWERS[of] as ((answer: unknown, args: Args) => Short) | undefined; // an answer is of its operation's contract
-  return withoutNothing(make ? make(answer, args) : Object(answer));
+  // An answer is of its operation's contract.
+  const make = (ANSWERS[of] ?? ((whole: Short) => whole)) as (answer: unknown, args: Args) => Short;
+  return withoutNothing(make(answer, args));
 }
 
 /** Removes nulls, empty texts, and objects of such values. An empty list stays, because it says that there are none. */
 function withoutNothing(value: Short): Short {
   const told = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
     const short = Array.isArray(part)
-      ? part.map((one) => (isObject(one) ? withoutNothing(one) : one))
-      : isObject(part)
+      ? part.map((one: unknown) => (isJsonObject(one) ? withoutNothing(one) : one))
+      : isJsonObject(part)
         ? withoutNothing(part)
         : part;
     const isNothing =
-      short === null || short === undefined || short === "" || (isObject(short) && Object.keys(short).length === 0);
+      short === null || short === undefined || short === "" || (isJsonObject(short) && Object.keys(short).length === 0);
     return isNothing ? [] : [[name, short]];
   });
   return Object.fromEntries(told);
 }
-const isObject = (value: unknown): value is Short =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

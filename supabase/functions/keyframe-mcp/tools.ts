@@ -3,7 +3,7 @@ import { id, step, time } from "../../../shared/contract/fields.ts";
 import { changeFilmBody, filmPath } from "../../../shared/contract/films.ts";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
-import { cancelPredictionBody, predictionPath } from "../../../shared/contract/predictions.ts";
+import { predictionPath } from "../../../shared/contract/predictions.ts";
 import { projectPath } from "../../../shared/contract/projects.ts";
 
 /** One operation of the API as a tool. Its fields come from the contract; so does its title, if none is given here. */
@@ -123,7 +123,7 @@ export const TOOLS: Record<string, Tool> = {
   },
   wait: {
     of: "readVideo",
-    input: cancelPredictionBody.extend({ step }),
+    input: predictionPath.extend({ step }),
     title: "Wait until a prediction ends, or read a whole prediction",
     says: "Returns when the prediction has ended, with its input, its cost and its picture or a link to its video; after 25 seconds, with its state at that time. While its status is queued, starting or processing, call it again with the same arguments: waiting costs nothing.",
     shows: true,

@@ -173,6 +173,14 @@ test("a pooler closes an idle connection as the next call is sent → the call i
   expect(await call("probe", { c: 2 })).toMatchObject({ c: 2 });
 });
 
+test("the database answers nothing at the begin of a call → the driver's timeout, which is not tried again", async () => {
+  using network = forward(db.url);
+  const call = open({ connections: 1, timeoutMs: 300 }, network.url);
+  await call("probe", {});
+  network.stall();
+  expect(describeError(await refusal(call("probe", {})))).toContain("because of Query read timeout");
+});
+
 test("a process is killed while its claim waits → the claim is not committed, and work that becomes due is free", async () => {
   using network = forward(db.url);
   const call = open({}, network.url);

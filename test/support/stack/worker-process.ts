@@ -65,7 +65,7 @@ export async function spawnWorkerProcess(stack: OwnStack, change: Change = {}): 
   const process = spawnWithParent(Deno.execPath(), {
     args: [
       ...["run", "--no-prompt", ...clock, "--allow-net", "--allow-env"],
-      ...["worker/main.ts", "--port", String(port)],
+      ...["worker/main.ts", "--listen", String(port)],
     ],
     cwd: PROJECT_ROOT,
     clearEnv: true,

@@ -335,7 +335,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a token that Replicate refuses",
     refused("provider_unauthorized"),
-    /refuses the service's token\. Set .*REPLICATE_API_TOKEN/,
+    /refuses the service's token\. Set a valid KEYFRAME_REPLICATE_API_TOKEN as a secret/,
   ],
   [
     "a bill at Replicate",

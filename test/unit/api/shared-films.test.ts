@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { sha256 } from "../../../shared/api/sha256.ts";
 import { until } from "../../support/until.ts";
-import { startApi } from "./fixture.ts";
+import { NOW, startApi } from "./fixture.ts";
 
 // Real links and what they show: test/security/shared-films.test.ts.
 
@@ -67,4 +67,24 @@ test("all links of an owner opened at once → four calls at a time, other owner
   areRevoked = true;
   await askAll(404, [others]);
   await askAll(404, [others, kept]);
+});
+
+test("a link's rate is used up → its visitors get 429; other links, new ones and its owner's, are answered", async () => {
+  const owner = crypto.randomUUID();
+  const [busy, known, unknown] = ["b".repeat(43), "k".repeat(43), "u".repeat(43)];
+  const busyHash = await sha256(busy);
+  let isUsedUp = false;
+  const clock = { now: () => NOW, elapsed: () => 0, sleep: () => Promise.resolve() };
+  const visit = ({ body }: { body: Uint8Array }) => {
+    const hint = JSON.stringify({ policy: "shared", limit: 60, window_seconds: 60, wait_seconds: 7 });
+    const refusal = { code: "KEYFR", message: "rate_limited", details: "Too many visits.", hint };
+    if (isUsedUp && new TextDecoder().decode(body).includes(busyHash)) return Response.json(refusal, { status: 400 });
+    return Response.json({ owner_id: owner, title: "The pier", shots: [], rate: null });
+  };
+  const api = await startApi(visit, { clock });
+  onTestFinished(api.stop);
+  const ask = async (one: string) => (await api.call(`/api/shared/${one}`, { headers: { authorization: "" } })).status;
+  expect([await ask(busy), await ask(known)]).toEqual([200, 200]);
+  isUsedUp = true;
+  expect([await ask(busy), await ask(known), await ask(unknown)]).toEqual([429, 200, 200]);
 });

@@ -8,7 +8,7 @@ const good: Record<string, string> = {
   KEYFRAME_REPLICATE_API_TOKEN: "r8_x",
 };
 const DIRECT = "postgres://keyframe_login:geheim@db.example:5432/postgres";
-const read = (given: { only?: string; port?: string } = {}, change: Record<string, string> = {}) =>
+const read = (given: { only?: string; listen?: string } = {}, change: Record<string, string> = {}) =>
   readWorkerSettings(given, (name) => ({ ...good, ...change })[name]);
 
 test("the settings of edge functions, without a kick secret → both workers by the Data API, no health address", () => {
@@ -35,9 +35,9 @@ test("SUPABASE_DB_URL → a direct connection; deliver then needs only its proje
 });
 
 test.each([
-  [{ KEYFRAME_WORKER_PORT: "8080" }, {}, { hostname: "127.0.0.1", port: 8080 }],
-  [{ KEYFRAME_WORKER_PORT: "8080" }, { port: "0.0.0.0:9090" }, { hostname: "0.0.0.0", port: 9090 }],
-  [{}, { port: "[::]:1" }, { hostname: "::", port: 1 }],
+  [{ KEYFRAME_WORKER_LISTEN: "8080" }, {}, { hostname: "127.0.0.1", port: 8080 }],
+  [{ KEYFRAME_WORKER_LISTEN: "8080" }, { listen: "0.0.0.0:9090" }, { hostname: "0.0.0.0", port: 9090 }],
+  [{}, { listen: "[::]:1" }, { hostname: "::", port: 1 }],
 ])("%j and %j → health at %j", (change, given, health) => {
   expect(read(given, change).health).toEqual(health);
 });
@@ -52,8 +52,8 @@ test.each([
   ["SUPABASE_DB_URL", "postgres:geheim"],
   ["SUPABASE_DB_URL", "postgres://x:geheim@db.example/?sslmode=prefer"],
   ["SUPABASE_DB_URL", "postgres://x:geheim@db.example/?sslmode=constructor"],
-  ["KEYFRAME_WORKER_PORT", "geheim"],
-  ["KEYFRAME_WORKER_PORT", "65536"],
+  ["KEYFRAME_WORKER_LISTEN", "geheim"],
+  ["KEYFRAME_WORKER_LISTEN", "65536"],
   ["KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://geheim/path"],
 ])("%s = %s → named as wrong, without its value", (name, value) => {
   expect(() => read({}, { [name]: value })).toThrow(new RegExp(`^Environment: ${name} is wrong \\([^)]*\\)\\.$`));
@@ -67,6 +67,6 @@ test("--only with an unknown name → refused, naming the valid ones", () => {
 test("a health address that is in use → refused, naming the address", async () => {
   const server = serveHealth([], { hostname: "127.0.0.1", port: 0 });
   const taken = { hostname: "127.0.0.1", port: server.addr.port };
-  expect(() => serveHealth([], taken)).toThrow(`--port 127.0.0.1:${taken.port}: Address already in use`);
+  expect(() => serveHealth([], taken)).toThrow(`--listen 127.0.0.1:${taken.port}: Address already in use`);
   await server.shutdown();
 });

@@ -5,7 +5,14 @@ import { createSettingsCheck, type Connection, WrongSetting } from "../../../wor
 
 // Processes with wrong settings: test/faults/worker-process-start.test.ts. Here is what they cannot be brought to.
 const ADDRESS = "https://ref.supabase.co";
-const FITS = { id: "1 16384", now: new Date().toISOString(), address: ADDRESS, version: "0.1.0", outdated: null };
+const MACHINE_NOW = Date.parse("2026-11-29T12:00:00Z");
+const FITS = {
+  id: "1 16384",
+  now: new Date(MACHINE_NOW).toISOString(),
+  address: ADDRESS,
+  version: "0.1.0",
+  outdated: null,
+};
 const fail = (status: number | null, code: string, cause?: string) => {
   throw new DatabaseError("describe_database", status, code, cause);
 };
@@ -23,7 +30,12 @@ function checkOf(...answers: [Connection["setting"], ...(() => object)[]][]) {
     if (pauses.push(ms) === 10) end.abort();
   };
   const log = createLog({}, (line) => void lines.push(JSON.parse(line)));
-  return { ...createSettingsCheck(connections, ADDRESS, log, wait), lines, signal: end.signal, pauses };
+  return {
+    ...createSettingsCheck(connections, ADDRESS, log, { wait, machineNow: () => MACHINE_NOW }),
+    lines,
+    signal: end.signal,
+    pauses,
+  };
 }
 
 test.each<[string, () => object, RegExp]>([
@@ -51,6 +63,15 @@ test("a token from the future, or a gateway's 502, at the start → the process 
   const { untilPassed, lines, signal } = checkOf(["SUPABASE_URL", ...turns]);
   expect(await untilPassed(signal)).toBe(true);
   expect(lines).toMatchObject([{ setting: "SUPABASE_URL" }, { setting: "SUPABASE_URL" }]);
+});
+
+test("a machine's clock is ten minutes ahead → the time is the database's, and it is logged once", async () => {
+  const behind = { ...FITS, now: new Date(MACHINE_NOW - 600_000).toISOString() };
+  const { untilPassed, watch, now, signal, lines } = checkOf(["SUPABASE_URL", () => behind]);
+  expect(await untilPassed(signal)).toBe(true);
+  await watch(signal);
+  expect(now()).toBe(MACHINE_NOW - 600_000);
+  expect(lines).toMatchObject([{ level: "warn", event: "clock_differs", aheadSeconds: 600 }]);
 });
 
 test("Postgres restarts between the two checks of a start → both are made again", async () => {
