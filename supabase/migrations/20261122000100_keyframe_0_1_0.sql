@@ -1963,6 +1963,9 @@ comment on function keyframe_worker.read_shared_film is 'The film of a link, by 
 -- 3. Leased (lease_work) by a worker, with a token.
 -- 4. The worker that holds the lease records the result. Then the row is deleted, or scheduled again (reschedule, reschedule_all).
 --
+-- A subject may have two rows of a kind: nothing that only inserts can prevent it, and a unique key would make inserts wait for each other.
+-- Every kind checks the state again, so the second row finds nothing to do.
+--
 -- generate proves by the token that it holds a lease, because a worker may lease a row again while its work under the expired lease is
 -- still going on. deliver proves it by worker_id (is_leased), because a worker never sends a delivery twice at once. What happened outside
 -- counts even if the lease was lost: that a delivery succeeded, and what the provider says of a run.
@@ -1974,7 +1977,7 @@ create type keyframe_private.work_queue as enum ('ask', 'copy', 'deliver');
 comment on type keyframe_private.work_queue is 'ask (calls to the provider and the database) and copy (outputs) belong to generate, deliver to deliver. Each has its own capacity.';
 
 create type keyframe_private.work_state as enum ('scheduled', 'ready', 'leased');
-comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted; failed work is scheduled again.';
+comment on type keyframe_private.work_state is 'scheduled: due later. ready: waits for a worker. leased: a worker has it. Finished work is deleted. Failed work is scheduled again; a failed submit is replaced by a new one.';
 
 create table keyframe_private.work (
   id bigint generated always as identity primary key,
@@ -2006,13 +2009,13 @@ comment on column keyframe_private.work.is_unproven is 'Whether its endpoint is 
 comment on column keyframe_private.work.due_at is 'When it is due, or was; while it is leased, when the lease expires.';
 comment on column keyframe_private.work.lease_token is 'Which claim leased it.';
 comment on column keyframe_private.work.failures is 'generate: failures in a row. deliver: leases that expired, which lengthen its wait; failed requests are counted in webhook_deliveries.';
--- A claim walks from resource to resource and lane to lane, one probe each. The next two indexes have scheduled work and leases, then two find
--- work of generate and failing work; the last two tell health since when the oldest work of a kind or of an endpoint has been due.
+-- A claim walks from resource to resource and lane to lane, one probe each.
 create index work_ready_idx on keyframe_private.work (queue, resource, lane, id) where state = 'ready';
 create index work_due_idx on keyframe_private.work (queue, due_at) where state = 'scheduled';
 create index work_leased_idx on keyframe_private.work (queue, lane, subject) where state = 'leased';
 create index work_subject_idx on keyframe_private.work (kind, subject) where queue <> 'deliver';
 create index work_failed_idx on keyframe_private.work (failures) where queue <> 'deliver' and failures > 0;
+-- For health: since when the oldest work of a kind, or of an endpoint, has been due.
 create index work_ready_kind_idx on keyframe_private.work (kind, due_at) where queue <> 'deliver' and state = 'ready';
 create index work_ready_lane_idx on keyframe_private.work (lane, due_at) where queue = 'deliver' and state = 'ready';
 
@@ -2054,6 +2057,7 @@ begin
   return leased;
 end $$;
 
+-- Ends a lease, and saves what the caller has changed in `leased`: a submit becomes a poll of its run.
 create function keyframe_private.reschedule(leased keyframe_private.work, due timestamptz, failures integer, error text)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -2063,7 +2067,7 @@ begin
   where w.id = leased.id;
 end $$;
 
--- The same for many rows, which keep their failures. Those that are due are ready at once.
+-- Ends the leases of many rows, which keep their failures. Those that are due are ready at once.
 create function keyframe_private.reschedule_all(work_ids bigint[], due timestamptz[], at timestamptz)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 begin
@@ -2108,15 +2112,15 @@ begin
   return case queue when 'deliver' then interval '30 seconds' else interval '90 seconds' end;
 end $$;
 
--- A resource may lease another row while it has fewer rows leased than this limit:
+-- A resource may lease another row while the worker has fewer of its rows leased than this limit. All counts are those of one worker.
 --
 --   limit = max(min(4/5 part − leased in part, 9/10 capacity − leased), min(4, free / 6))
 --
--- part is the whole capacity. Deliveries to endpoints that are new or slow are unproven: their part is half, so that they leave the rest to
--- others. Each row that is leased lowers the limit, so a resource that is alone ends at two fifths. A fifth of a part and a tenth of the
--- capacity stay free for resources that come later; when nearly everything is leased, each still gets up to 4. The same limit holds for an
--- owner; for deliver an owner's rows count twice, because an owner can have twenty endpoints at one host. For deliver, with a capacity of 440
--- (test/db/work/shares.test.ts has the same table):
+-- free is the lesser of what is free of the capacity and of the part. part is the whole capacity. Deliveries to endpoints that are new or
+-- slow are unproven: their part is half, so that they leave the rest to others. Each row that is leased lowers the limit, so a resource that
+-- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later; when nearly everything
+-- is leased, each still gets up to 4. The same limit holds for an owner; for deliver an owner's rows count twice, because an owner can have
+-- twenty endpoints at one host. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   limit of a resource                  it ends at
 --   nothing                            352 − its own rows                   176
@@ -2135,9 +2139,10 @@ begin
     least(4, least(capacity - leased, part - leased_in_part) / 6.0));
 end $$;
 
--- An expired lease makes work ready too, and counts as a failure. A submit counts every failure; other work of generate only leases that
--- expired in a row, because its run is paid for. A delivery is never abandoned for it, because whole workers are restarted or frozen. From
--- its second expired lease on it waits for a growing, random time: one that ends its worker is parted from those that were leased with it.
+-- Makes due work ready, and work whose lease has expired. An expired lease counts as a failure. A submit counts every failure; other work of
+-- generate only leases that expired in a row, because its run is paid for. A delivery is never abandoned for it, because whole workers are
+-- restarted or frozen. From its second expired lease on it waits for a growing, random time: one that ends its worker is parted from those
+-- that were leased with it.
 create function keyframe_private.make_ready(queue keyframe_private.work_queue, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -2224,9 +2229,9 @@ end $$;
 create type keyframe_private.claimable_lane as (resource text, lane uuid, max_rows integer, leased_of_resource bigint, leased_of_owner bigint);
 
 -- The lanes of one resource after the other, without those at a limit. Only the cursor's resource begins after the cursor's lane; any other
--- begins at a random lane. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there are
--- more lanes than a claim may visit. max_to_lease: the most that these resources can lease now. Each leased row counts against the limit and
--- lowers it by one, so this is half of what is left, or the few rows of a worker that is nearly full.
+-- begins at a random lane. Lanes of deliver are locked, and cleared of work that does not belong there (lock_endpoint_lane). is_cut: there
+-- are more lanes than a claim may visit. max_to_lease: the most that these resources can lease now. A leased row adds one to the count and
+-- takes one from the limit, so they meet halfway; a worker that is nearly full still leases a few rows.
 create function keyframe_private.find_lanes(
   queue keyframe_private.work_queue, for_worker uuid, max_lanes integer, counts keyframe_private.leased_counts,
   from_cursor keyframe_private.claim_cursor, out lanes keyframe_private.claimable_lane[], out max_to_lease integer,
@@ -2282,8 +2287,9 @@ begin
   is_cut := probes >= max_probes;
 end $$;
 
--- Locks ready rows of these lanes, an equal part of each even if another has less. In each round every lane has a turn with its next row.
--- A row is chosen if it is within the limits with all rows before it leased. last_lane: the chosen lane whose turn is last.
+-- Locks ready rows of these lanes, as many of each; what one lane lacks is not given to another. In each round every lane has a turn with
+-- its next row. A row is chosen if the limits still allow it after all rows before it have been leased. last_lane: the chosen lane whose
+-- turn is last.
 create function keyframe_private.choose_rows(
   queue keyframe_private.work_queue, lanes keyframe_private.claimable_lane[], max_to_lease integer, max_rows integer,
   counts keyframe_private.leased_counts, out ids bigint[], out last_lane uuid)
@@ -3388,8 +3394,8 @@ end $$;
 
 -- supabase/schemas/30_predictions/20_submits.sql
 
--- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. The functions
--- end a submit, search for its run, or add the next submit.
+-- The ledger has one row for each submit to the provider: what happened to the submit, to its provider run and to the money. Below:
+-- adding a submit, ending it, attaching and canceling its run, and the next submit. 22_lost_answers.sql searches for a run.
 --
 --   state         columns                                what moves it
 --   unsent        is_unsent: submitted_at is null        begin_submit → unanswered; abandon_submits → ended (no_run)
@@ -3489,8 +3495,8 @@ create index provider_submits_client_id_idx on keyframe_private.provider_submits
   where client_id is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 
--- Adds the next submit of predictions of one owner and client, which must fit the budgets and the balance together, and the work to send
--- the admitted ones. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
+-- Adds the next submit of predictions of one owner and client and, for admitted ones, the work that sends it. Together they must fit the
+-- budgets and the balance. A submit that replaces a released one counts on that one's day, and needs budget only if it can cost more. The
 -- megapixels of the input are kept where a price counts them: its images may be deleted before it ends.
 create function keyframe_private.add_submits(
   predictions keyframe.predictions[], released keyframe_private.provider_submits default null,
@@ -3609,9 +3615,9 @@ begin
   return null;
 end $$;
 
--- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit
--- that was released in this transaction (ended_at = now()) reuses its reservation if it costs no more; what was released earlier another
--- start may hold.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit that was released in this
+-- transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be held
+-- by another start.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
 returns void language plpgsql volatile set search_path = '' as $$
 declare
@@ -3674,10 +3680,10 @@ begin
   perform keyframe_private.add_work('ask', 'search', submit.prediction_id, submit.owner_id, 'search', add_search.due_at, submit.id);
 end $$;
 
--- Called when the worker that sent a submit reports that no answer came. If its lease had expired, another worker may
--- have searched while this request was still open. So it is searched for again, even if that search has ended the submit. A submit of the same
--- attempt that was never sent stays as it is. The caller has locked the prediction. Locking the submits waits for a search or a callback that
--- is being recorded, so that the next statement sees its result.
+-- Called when the worker that sent a submit reports that no answer came. After a lost lease another worker may have searched before this
+-- request created its run. So the run is searched for once more, even if that search ended the submit. A submit of the same attempt that was
+-- never sent stays as it is. The caller has locked the prediction. Locking the submits waits for a search or a callback that is being
+-- recorded, so that the next statement sees its result.
 create function keyframe_private.search_again(prediction uuid, unanswered_attempt integer)
 returns void language plpgsql volatile set search_path = '' set jit = off set enable_seqscan = off as $$
 declare
@@ -4047,7 +4053,9 @@ declare
   refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_ratio(coalesce(path, frame), waiting.input ->> 'aspectRatio');
-  perform keyframe_private.keep_reference(path, waiting.owner_id) where path is not null;
+  if path is not null then
+    perform keyframe_private.keep_reference(path, waiting.owner_id);
+  end if;
   insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id)
   values (waiting.id, 'first_frame', path, frame::uuid);
   update keyframe.predictions p set input = complete, waits_for = null, updated_at = now() where p.id = waiting.id;
@@ -4077,7 +4085,7 @@ begin
     perform keyframe_private.mark_failed(waiting.id, 'deadline_exceeded',
       'It waited a day for the previous shot. Generate that video, store its end image, then run this step again.', true);
   elsif video.id is null or video.status in ('failed', 'canceled') then
-    -- Another take of the same time may exist or be in progress. An older one is the one to replace.
+    -- Waits for another take that is running or was started with it. An older take is what the failed one should have replaced.
     select o.id into other from keyframe.projects p join keyframe.predictions o on o.id = keyframe_private.expected_video(p)
     where p.id = video.project_id and p.owner_id = waiting.owner_id
       and (o.completed_at is null or o.created_at > video.created_at - interval '1 minute');
@@ -5031,8 +5039,8 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
 -- created no run, or had no answer. Without the lease all fields of `leased` are null: then statements with its id match no row.
 
--- queued → starting → processing → storing, as the provider run does; several moves at once if needed. The provider keeps an output for an
--- hour, so a run that ends late still gets 50 minutes for copying.
+-- queued → starting → processing → storing, as the provider run does; several moves at once if needed (the enum has this order). The
+-- provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.follow_run(
   prediction uuid, next_status keyframe.prediction_status, run text, done real, output_url text)
 returns boolean language plpgsql volatile set search_path = '' as $$
@@ -5057,9 +5065,9 @@ begin
   return found;
 end $$;
 
--- starting, processing → queued; also queued, if the create's answer already said failed: the provider run failed for a temporary cause,
--- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_runs
--- provider runs, each of which may cost money.
+-- starting, processing → queued (or still queued, when the answer to the create reports a failed run): the provider run failed for a
+-- temporary cause, so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has
+-- had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean language plpgsql volatile set search_path = '' as $$
 declare
@@ -5147,7 +5155,9 @@ declare
 begin
   select p.* into row_now from keyframe.predictions p where p.id = subject for update;
   perform keyframe_private.end_without_run(subject, attempt_without_run);
-  perform keyframe_private.search_again(subject, unanswered_attempt) where unanswered_attempt is not null;
+  if unanswered_attempt is not null then
+    perform keyframe_private.search_again(subject, unanswered_attempt);
+  end if;
   if not keyframe_private.is_current(leased) then
     perform keyframe_private.reschedule_or_finish(leased);
     return 'too_late';
@@ -5194,8 +5204,8 @@ begin
   );
 end $$;
 
--- The file to store among those that a run returned: the first at `named`, the column `output` of the model, if one there can be of the
--- step's kind. Otherwise the first file that is, if only one field has such files: a paid run is stored even if its model's row is wrong.
+-- The file to store among those that a run returned: the first at `named` (the column `output` of the model) that can be of the step's
+-- kind. Without one: the first file of that kind, if all of them are in one field. So a paid run is stored even if its model's row is wrong.
 --
 --   step         named  files                          result
 --   video        null   clip: a.mp4, poster: b.png     a.mp4
@@ -5359,7 +5369,9 @@ begin
     return 'unknown';
   elsif row_now.status = 'queued' and submit.id is not null then
     -- A queued prediction follows no run, so a known run of it has failed or was replaced.
-    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+    if run_outcome is not null then
+      perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics);
+    end if;
     return 'replaced';
   elsif submit.id is null then
     if found_by = 'text' and not keyframe_private.is_only_submit_of_its_text(prediction, attempt) then
@@ -5373,7 +5385,9 @@ begin
 
   -- Record the state in the ledger.
   perform keyframe_private.end_without_run(prediction, attempt_without_run);
-  perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics) where run_outcome is not null;
+  if run_outcome is not null then
+    perform keyframe_private.end_submit(submit.id, run_outcome, run.metrics);
+  end if;
 
   -- Move the prediction, if it follows this run or no run.
   if has_ended or row_now.provider_prediction_id <> run.id then
@@ -5477,7 +5491,7 @@ create table keyframe_private.quotes (
   requested_model text,
   requested_count integer,
   digest text not null,
-  most_micros bigint not null,
+  most_charge_micros bigint not null,
   expires_at timestamptz not null default now() + interval '10 minutes',
   constraint project_ids_are_a_list check (array_ndims(project_ids) = 1)
 );
@@ -5487,7 +5501,7 @@ comment on column keyframe_private.quotes.film_id is 'The film whose shots it is
 comment on column keyframe_private.quotes.with_outdated is 'Whether shots whose shown take is outdated count as without it.';
 comment on column keyframe_private.quotes.requested_input is 'The input of the request. The start sends it again, with requested_model and requested_count.';
 comment on column keyframe_private.quotes.digest is 'The SHA-256 of the models and complete inputs that were priced: of the first take, or of each shot.';
-comment on column keyframe_private.quotes.most_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
+comment on column keyframe_private.quotes.most_charge_micros is 'The price: the most that a start reserves of what its user pays, in micro-dollars. A second run after an interruption reserves its own.';
 comment on column keyframe_private.quotes.expires_at is 'Until when it can be started or, once it was, until when a repetition finds its prediction.';
 create index quotes_owner_id_idx on keyframe_private.quotes (owner_id);
 create index quotes_expires_at_idx on keyframe_private.quotes (expires_at);
@@ -5517,7 +5531,7 @@ begin
     'No price is known for this model and input, so there can be no quote. Choose another model, or ask the administrator for its price.');
   perform keyframe_private.require_budget(priced[1].owner_id, cost, now(), client, is_start => false);
   insert into keyframe_private.quotes (
-    owner_id, client_id, film_id, project_ids, with_outdated, step, requested_input, requested_model, requested_count, digest, most_micros)
+    owner_id, client_id, film_id, project_ids, with_outdated, step, requested_input, requested_model, requested_count, digest, most_charge_micros)
   values (priced[1].owner_id, client, film, array(select p.project_id from unnest(priced) with ordinality p order by p.ordinality),
     add_quote.with_outdated, priced[1].step, add_quote.requested_input, add_quote.requested_model, add_quote.requested_count,
     keyframe_private.digest_of(priced), cost.most_charge_micros)
@@ -5536,7 +5550,7 @@ declare
     from keyframe_private.provider_submits s where s.prediction_id = any (array(select t.id from unnest(started) t)));
 begin
   perform keyframe_private.raise_if(
-    keyframe_private.digest_of(priced) is distinct from quote.digest or (reserved <= quote.most_micros) is not true, 'precondition_failed',
+    keyframe_private.digest_of(priced) is distinct from quote.digest or (reserved <= quote.most_charge_micros) is not true, 'precondition_failed',
     'What this quote is for has changed since: the price, the model, the prompt, the elements, the frames, or which shots lack the step. Nothing was started. Ask for an estimate with a new quote.');
 end $$;
 
@@ -5558,8 +5572,8 @@ begin
     and q.expires_at > now();
   perform keyframe_private.raise_if(not found, 'not_found',
     'You have no quote with this quoteId, or it has expired: a quote holds for ten minutes, for the user and the app that requested it. Request a new estimate.');
-  perform keyframe_private.raise_if(quote.most_micros is distinct from at_most_micros, 'invalid_request',
-    format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_micros));
+  perform keyframe_private.raise_if(quote.most_charge_micros is distinct from at_most_micros, 'invalid_request',
+    format('atMostMicros must be the price of this quote, %s. Nothing was started.', quote.most_charge_micros));
   -- The hash refuses a key that a caller sent with another request.
   request := keyframe_private.reserve_idempotency_key(start_key, encode(sha256(start_key::bytea), 'hex'));
   if request.replayed then
@@ -6093,7 +6107,8 @@ end $$;
 
 -- supabase/schemas/40_work/10_tasks.sql
 
--- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. `later`: it is scheduled again, as by retry_work.
+-- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later): it is
+-- not ended but scheduled again, which retry_work does to any kind.
 --
 --   kind      subject     added by                  ended by
 --   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
@@ -6103,13 +6118,14 @@ end $$;
 --   search    prediction  add_search                record_search_ended
 --   cancel    prediction  add_cancel                report_run, record_run_not_canceled (later)
 --   expire    prediction  sweep                     expire_prediction
---   continue  prediction  add_continue_work,         admit_predictions
---                         admit_or_queue or continue_or_fail, if a start need not wait any more
+--   continue  prediction  add_continue_work,        admit_predictions
+--                         admit_or_queue,
+--                         continue_or_fail
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
--- A store ends its run's poll, too, and a claim drops what is no longer needed (prepare_task). A poll or store whose leases expired too often,
--- and a store that is not needed, is claimed as the task give_up: expire_prediction ends it.
+-- A claim deletes polls that are no longer needed (prepare_task), as of a run that is being stored. It hands out as the task give_up a poll or
+-- store whose leases expired too often, and a store that is not needed: expire_prediction ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -7767,9 +7783,10 @@ begin
   return recorded;
 end $$;
 
--- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. Owners with
--- fewer bytes come first, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is ready
--- again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice, is deleted.
+-- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. A delivery's place is
+-- the bytes of its owner up to it, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is
+-- ready again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice (a redelivery adds a second
+-- row), is deleted.
 create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
 returns json language plpgsql volatile set search_path = '' as $$
 declare
