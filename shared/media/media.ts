@@ -46,7 +46,7 @@ export type MediaReader = { push(chunk: Uint8Array): void; end(): MediaFacts };
 export type VideoReader = MediaReader & { tracks(): { video: number | null; sound: number | null } };
 
 /** Collects parts of a file in a buffer that grows as they arrive and is reused. */
-export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; take(): DataView } {
+export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; drain(): DataView } {
   let bytes = new Uint8Array(0);
   let length = 0;
   return {
@@ -62,7 +62,7 @@ export function collectBytes(maxBytes: number): { add(part: Uint8Array): void; t
       length = end;
     },
     /** The bytes since the last call. The next `add` overwrites them. */
-    take() {
+    drain() {
       const view = new DataView(bytes.buffer, 0, length);
       length = 0;
       return view;

@@ -61,8 +61,8 @@ export function createMp4Reader(): VideoReader {
 
   function close(): void {
     if (!isKept) return;
-    if (movie === null) movie = readMovie(kept.take(), budget);
-    else addFragment(movie, kept.take(), budget);
+    if (movie === null) movie = readMovie(kept.drain(), budget);
+    else addFragment(movie, kept.drain(), budget);
     isKept = false;
   }
 

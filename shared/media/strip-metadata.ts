@@ -27,11 +27,11 @@ export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType
   if (read === null) return null;
   const manifest = Buffer.concat(whole.manifest);
   if (whole.isWhole && isPlainManifest(manifest)) return { ...read, bytes };
-  let all = whole.takeAll();
+  let all = whole.finish();
   if (whole.hasManifest) {
     const without = new KeptParts(all, false);
     STRIP[contentType](without);
-    all = without.takeAll();
+    all = without.finish();
   }
   const sourceType = findSourceType(manifest) ?? whole.sourceType;
   if (sourceType !== null) all = INSERT_XMP[contentType](all, sourceTypeXmp(sourceType), bytes);
@@ -358,7 +358,7 @@ class KeptParts {
   }
 
   /** Call this once: it inserts the part that did not fit. */
-  takeAll(): Uint8Array {
+  finish(): Uint8Array {
     const all = this.bytes.subarray(0, this.length);
     return this.#late === undefined ? all : insert(all, this.#late.at, this.#late.part, this.bytes);
   }

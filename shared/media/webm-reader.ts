@@ -109,7 +109,7 @@ export function createWebmReader(): VideoReader {
     kept.add(part);
     toKeep -= part.byteLength;
     if (toKeep > 0) return;
-    const content = kept.take();
+    const content = kept.drain();
     if (id === ID.info) info ??= readInfo(content);
     else if (id === ID.tracks) tracks ??= readTracks(content);
     else if (id === ID.timestamp) clusterTimestamp = readUnsigned(content);

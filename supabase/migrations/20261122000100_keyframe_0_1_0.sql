@@ -2097,7 +2097,7 @@ end $$;
 -- The next claim begins after that lane: with model B, then model A from Cem on. So the turns are Dan, Cem, Ada, Bob, and the order of the rows
 -- is d1 c1 a1 b1, c2 a2, a3. A claim of five leases d1 c1 a1 b1 c2, and the one after it begins after Bob's lane again.
 
--- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- How many pieces of work a worker may have leased at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
 create function keyframe_private.capacity_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$
@@ -5966,8 +5966,8 @@ begin
     if refused.code <> 'frame_not_ready' then
       raise;
     end if;
-    -- As if it continued a video whose end image is not known yet.
-    planned.input := planned.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+    -- As resolve_beginning leaves a start that waits for the end image of a video.
+    planned.input := planned.input - 'firstFrameImagePath'::text || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
     start := keyframe_private.complete_start(planned, project);
   end;
   cost := keyframe_private.cost_of_start(start);

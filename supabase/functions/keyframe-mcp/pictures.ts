@@ -38,8 +38,8 @@ const TIMEOUT_MS = 10_000;
 /** The space for the pictures of one answer. */
 type PictureSpace = {
   /** False: no space is free. */
-  take(bytes: number): boolean;
-  giveBack(bytes: number): void;
+  reserve(bytes: number): boolean;
+  release(bytes: number): void;
   /** The answer has been sent. */
   end(): void;
 };
@@ -77,12 +77,12 @@ export function createReadPictures({ supabaseUrl, clientUrl, fetch }: Settings) 
       .filter(({ output }) => output.contentType.startsWith("image/") && isOwn(output))
       .slice(0, MAX_PICTURES);
     const found = images.map(async ({ output: { path, url, bytes } }) => {
-      if (!space.take(MAX_BYTES)) return null;
+      if (!space.reserve(MAX_BYTES)) return null;
       const small = `${supabaseUrl}/storage/v1/render/image/authenticated/keyframe-outputs/${path}?width=${WIDTH}&resize=contain`;
       const whole = supabaseUrl + url.slice(clientUrl.length);
       const resized = await read(small, credentialOf(caller.token), signal).catch(() => null);
       const picture = resized ?? (bytes > MAX_BYTES ? null : await read(whole, {}, signal).catch(() => null));
-      space.giveBack(MAX_BYTES - Math.min(MAX_BYTES, picture?.data.length ?? 0));
+      space.release(MAX_BYTES - Math.min(MAX_BYTES, picture?.data.length ?? 0));
       return picture;
     });
     return (await Promise.all(found)).filter((picture) => picture !== null);
@@ -99,24 +99,25 @@ const MAX_BYTES_PER_OWNER = 8 * 1024 * 1024;
 
 /** Counts the size of the pictures of each answer. */
 export function createPictureSpaces() {
-  const taken = new Map<string, number>();
+  const reserved = new Map<string, number>();
   let total = 0;
   return (ownerId: string): PictureSpace => {
     let own = 0;
     const change = (bytes: number) => {
       own += bytes;
       total += bytes;
-      const owners = (taken.get(ownerId) ?? 0) + bytes;
-      if (owners > 0) taken.set(ownerId, owners);
-      else taken.delete(ownerId);
+      const owners = (reserved.get(ownerId) ?? 0) + bytes;
+      if (owners > 0) reserved.set(ownerId, owners);
+      else reserved.delete(ownerId);
     };
     return {
-      take(bytes) {
-        if (total + bytes > MAX_BYTES_IN_ALL || (taken.get(ownerId) ?? 0) + bytes > MAX_BYTES_PER_OWNER) return false;
+      reserve(bytes) {
+        if (total + bytes > MAX_BYTES_IN_ALL || (reserved.get(ownerId) ?? 0) + bytes > MAX_BYTES_PER_OWNER)
+          return false;
         change(bytes);
         return true;
       },
-      giveBack: (bytes) => change(-bytes),
+      release: (bytes) => change(-bytes),
       end: () => change(-own),
     };
   };

@@ -38,7 +38,7 @@ export function refuse(error: EnvelopeError, retryAfter: string | null) {
   return refused(text);
 }
 
-/** The text is in both, because some clients show their model only structuredContent, and others never do. */
+/** The text is in `structuredContent` and in `content`, because some clients show their model only one of the two. */
 export const refused = (text: string) =>
   ({ isError: true, structuredContent: { error: text }, content: [{ type: "text", text }] }) satisfies CallToolResult;
 

@@ -7,7 +7,7 @@
 -- The next claim begins after that lane: with model B, then model A from Cem on. So the turns are Dan, Cem, Ada, Bob, and the order of the rows
 -- is d1 c1 a1 b1, c2 a2, a3. A claim of five leases d1 c1 a1 b1 c2, and the one after it begins after Bob's lane again.
 
--- How many pieces of work a worker may have open at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
+-- How many pieces of work a worker may have leased at once. Copies cost memory while the output's host is faster than Storage: 36 stalled
 -- ones took 160 MB in all, 96 took 275, and a hosted function has 256.
 create function keyframe_private.capacity_of(queue keyframe_private.work_queue)
 returns integer language plpgsql immutable set search_path = '' as $$

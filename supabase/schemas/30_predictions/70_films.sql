@@ -67,8 +67,8 @@ begin
     if refused.code <> 'frame_not_ready' then
       raise;
     end if;
-    -- As if it continued a video whose end image is not known yet.
-    planned.input := planned.input || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
+    -- As resolve_beginning leaves a start that waits for the end image of a video.
+    planned.input := planned.input - 'firstFrameImagePath'::text || '{"firstFramePredictionId": null, "continuesPreviousShot": true}';
     start := keyframe_private.complete_start(planned, project);
   end;
   cost := keyframe_private.cost_of_start(start);

@@ -192,6 +192,16 @@ describe("the beginning of a continuing shot", () => {
     expect(await codeOf(startVideo(projects[at] ?? "", { input: { continuesPreviousShot: true } }))).toBe(code);
   });
 
+  test("an answer's input, estimated when the previous video and its end image are gone → refused, with the price of a video", async () => {
+    const { film, projects } = await addContinuingFilm(2);
+    const input = { continuesPreviousShot: true, continuesPredictionId: crypto.randomUUID() };
+    const gone = { ...input, firstFrameImagePath: "projects/none.png" };
+    for (const each of [input, gone]) {
+      const { shots } = await estimateFilm(film, { project_ids: projects.slice(1), input: each });
+      expect(shots).toMatchObject([{ error: { code: "frame_not_ready" }, atMostMicros: expect.any(Number) }]);
+    }
+  });
+
   test("a first frame that continues a shot, or an end image for something other than a finished video → refused", async () => {
     const { projects } = await addContinuingFilm(2);
     const asked = { project_id: projects[1], step: "first-frame", input: { continuesPreviousShot: true } };
