@@ -85,6 +85,10 @@ export const SCENARIOS: Record<string, Scenario> = {
       const { sql } = world;
       await createProjects(world, await addOwners(world, 1_000, 4, "well"), 10);
       await sql`update keyframe.webhook_deliveries set next_attempt_at = now() + interval '1 day' where status = 'pending'`;
+      // Claims must first schedule the work that each of them has. Until then new endpoints at this host, as the other users', wait for long.
+      const claimable = () =>
+        sql`select from keyframe_private.work where queue = 'deliver' and state <> 'scheduled' limit 1`;
+      while ((await claimable()).count > 0) await pause(200);
       return async () => {
         await sql`update keyframe.webhook_deliveries set next_attempt_at = now() where status = 'pending'`;
         return [];
