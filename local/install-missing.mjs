@@ -11,14 +11,14 @@ const read = (path) => JSON.parse(readFileSync(new URL(path, root), "utf8"));
 /** Compares package-lock.json with npm's own record of what it has installed. */
 function isInstalled() {
   if (folder === undefined && !has("node_modules/.bin/deno")) return false;
-  const wanted = read("package-lock.json").packages;
+  const required = read("package-lock.json").packages;
   let installed;
   try {
     installed = read("node_modules/.package-lock.json").packages;
   } catch {
     return false; // missing, or cut short
   }
-  return Object.entries(wanted).every(
+  return Object.entries(required).every(
     ([path, wish]) =>
       path === "" || !isNeeded(wish) || (installed[path]?.version === wish.version && has(`${path}/package.json`)),
   );

@@ -66,7 +66,7 @@ function describePlaces({ link, file }: ShownFilm, isOver: boolean, port: number
 /** Returns where to watch the film, if there is one. Throws at the first failure, after stopping a stack of its own. */
 async function perform(
   options: StackOptions,
-  wanted: Pick<DemoOptions, "onlyFrame" | "byAgent" | "shots" | "withCast">,
+  requested: Pick<DemoOptions, "onlyFrame" | "byAgent" | "shots" | "withCast">,
   signal: AbortSignal,
 ): Promise<string> {
   const running = await findStack(options, write, signal);
@@ -81,9 +81,9 @@ async function perform(
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
     // An agent's usage is compared with its quotes, so the agent works for a user who has no usage.
-    const user = wanted.byAgent ? undefined : demoUserOf(await loadStackKeys(options.dataDir));
+    const user = requested.byAgent ? undefined : demoUserOf(await loadStackKeys(options.dataDir));
     const file = join(options.dataDir, "demo.mp4");
-    const film = await runDemo({ ...stack, timeoutMs, signal, display, user, file, ...wanted }).finally(display.end);
+    const film = await runDemo({ ...stack, timeoutMs, signal, display, user, file, ...requested }).finally(display.end);
     return film ? describePlaces(film, started !== null, options.port) : "";
   } finally {
     await started?.stop();

@@ -22,16 +22,17 @@ export async function chooseTracks(input: media.Input, { video, sound }: Chosen)
  */
 export async function openInput(video: Blob, chosen: Chosen): Promise<media.Input> {
   const file = await withBrand(video);
-  const whole = open(file);
   const header = await findHeader(file);
-  if (header === null) return whole;
+  if (header === null) return open(file);
+  const whole = open(file);
   const rest = open(renamed(file, header, "free"), open(file));
   try {
     const [first] = await rest.getTracks();
     const [same] = await whole.getTracks();
-    if (!first || !same || (await first.getFirstTimestamp()) <= (await same.getFirstTimestamp())) return whole;
+    if (!first || !same || (await first.getFirstTimestamp()) <= (await same.getFirstTimestamp())) return open(file);
     return open(await copyBoth([whole, rest], chosen));
   } finally {
+    whole.dispose();
     rest.dispose();
   }
 }

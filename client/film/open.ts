@@ -17,8 +17,9 @@ export type OpenVideo = {
 export async function openVideo(file: Blob): Promise<OpenVideo | null> {
   const facts = await readFacts(file).catch(() => null); // UnusableMedia
   if (facts === null) return null;
-  const input = await openInput(file, facts);
+  let input: media.Input | undefined;
   try {
+    input = await openInput(file, facts);
     const { video, sound } = await chooseTracks(input, facts);
     if (video !== null) {
       const width = facts.width ?? (await video.getDisplayWidth());
@@ -29,7 +30,7 @@ export async function openVideo(file: Blob): Promise<OpenVideo | null> {
   } catch {
     // mediabunny cannot read it
   }
-  input.dispose();
+  input?.dispose();
   return null;
 }
 

@@ -133,7 +133,7 @@ export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]
       return startFrame(`${functionUrls.api}/api`, user, user.projectId);
     });
     const began = performance.now();
-    const asked = runLoad({ requests, clients: atOnce, count: atOnce });
+    const load = runLoad({ requests, clients: atOnce, count: atOnce });
     const stored = async () => {
       const running = await sql`select from keyframe.predictions where ${active} and completed_at is null limit 1`;
       if (running.length > 0) return false;
@@ -147,7 +147,7 @@ export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]
     const everyMs = atOnce === 1 ? POLL_MS.one : POLL_MS.many;
     await waitUntil(stored, { what: `${atOnce} first frames are stored`, everyMs });
     const took = performance.now() - began;
-    await asked;
+    await load;
     return took;
   };
 }

@@ -84,13 +84,13 @@ function projectActions(user: User, world: World) {
   };
   /** A start of a take for each of these projects, and what came of it. */
   const press = async (
-    asked: Pick<Start, "key" | "prompt" | "reference">,
+    requested: Pick<Start, "key" | "prompt" | "reference">,
     projects: string[],
     repeat: () => Promise<Prediction[]>,
   ) => {
     const entries = projects.map(
       (project_id, at): Start => ({
-        ...asked,
+        ...requested,
         owner_id: user.userId,
         project_id,
         prediction_id: null,
@@ -100,7 +100,7 @@ function projectActions(user: User, world: World) {
     );
     ledger.starts.push(...entries);
     try {
-      const made = await twice(user, world, asked.key, "prediction", repeat, (all) =>
+      const made = await twice(user, world, requested.key, "prediction", repeat, (all) =>
         all.map(({ predictionId }) => predictionId).join(),
       );
       for (const [at, one] of made.entries()) {

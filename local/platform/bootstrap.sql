@@ -6,9 +6,9 @@
 
 do $$
 declare
-  wanted record;
+  required record;
 begin
-  for wanted in
+  for required in
     select * from (values
       ('anon', 'nologin noinherit'),
       ('authenticated', 'nologin noinherit'),
@@ -20,11 +20,11 @@ begin
       ('postgres', 'login createdb createrole bypassrls replication')
     ) as roles (name, options)
   loop
-    if not exists (select from pg_roles where rolname = wanted.name) then
-      execute format('create role %I %s', wanted.name, wanted.options);
-    elsif wanted.options like '% bypassrls%' and not (select rolbypassrls from pg_roles where rolname = wanted.name) then
+    if not exists (select from pg_roles where rolname = required.name) then
+      execute format('create role %I %s', required.name, required.options);
+    elsif required.options like '% bypassrls%' and not (select rolbypassrls from pg_roles where rolname = required.name) then
       -- The role may come from another database of this server.
-      execute format('alter role %I bypassrls', wanted.name);
+      execute format('alter role %I bypassrls', required.name);
     end if;
   end loop;
 end

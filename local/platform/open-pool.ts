@@ -187,9 +187,9 @@ function guardReservations(
 
   sql.reserve = async () => {
     if (lost.aborted) throw gone();
-    const asked = reserve();
-    const reserved = await within(Promise.race([asked, loss]), acquisitionMs, () => {
-      void asked.then(
+    const requested = reserve();
+    const reserved = await within(Promise.race([requested, loss]), acquisitionMs, () => {
+      void requested.then(
         (late) => late.release(),
         () => undefined,
       );

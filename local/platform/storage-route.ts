@@ -109,9 +109,9 @@ const AT_ONCE = 4;
 
 /** Signs several files of a bucket, each by its own request, because lite does not serve this route. */
 async function signMany(request: Request, headers: Headers, url: URL, lite: Lite): Promise<Response> {
-  const wanted = manySchema.safeParse(await request.json().catch(() => null));
-  if (!wanted.success) return refuse("400", "Error", z.prettifyError(wanted.error));
-  const { expiresIn, paths } = wanted.data;
+  const requested = manySchema.safeParse(await request.json().catch(() => null));
+  if (!requested.success) return refuse("400", "Error", z.prettifyError(requested.error));
+  const { expiresIn, paths } = requested.data;
   headers.delete("content-length");
   const sign = async (path: string) => {
     const body = JSON.stringify({ expiresIn });

@@ -48,10 +48,10 @@ export type RunningPostgres = {
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const { onLog = () => undefined, durable = true, settings = {} } = options;
-  const wanted = resolve(options.dataDir);
-  const user = await chooseServerUser(wanted);
+  const requested = resolve(options.dataDir);
+  const user = await chooseServerUser(requested);
   const binaries = await placeBinaries(findBinaries(), user, onLog);
-  const dataDir = await placeData(wanted, user, onLog);
+  const dataDir = await placeData(requested, user, onLog);
   const password = await initCluster(dataDir, binaries, user, durable);
   await removeStalePidFile(dataDir);
   const { server, port } = await retried(

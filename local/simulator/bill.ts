@@ -75,7 +75,7 @@ const prices: Readonly<Record<string, readonly Price[]>> = {
 export function billOf(model: string, input: Input, quantities: Quantities): number | null {
   const value = (field: string) => input[field] ?? models[model]?.input.fields[field]?.default;
   const fitting = (prices[model] ?? []).filter(({ when }) =>
-    Object.entries(when).every(([field, wanted]) => value(field) === wanted),
+    Object.entries(when).every(([field, required]) => value(field) === required),
   );
   const counted = new Map(fitting.toReversed().map((one) => [one.per, one.micros * quantities[one.per]]));
   if (counted.size === 0) return null;

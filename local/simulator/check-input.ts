@@ -98,8 +98,8 @@ function checkRule(rule: Rule, input: Input): InvalidField | null {
     case "needs": {
       if (!isFilled(input[rule.field])) return null;
       if (rule.value === undefined ? isFilled(input[rule.other]) : input[rule.other] === rule.value) return null;
-      const wanted = rule.value === undefined ? rule.other : `${rule.other} '${rule.value}'`;
-      return complain(rule.field, `${rule.field} can only be used with ${wanted}`);
+      const required = rule.value === undefined ? rule.other : `${rule.other} '${rule.value}'`;
+      return complain(rule.field, `${rule.field} can only be used with ${required}`);
     }
     case "excludes": {
       const field = rule.fields.find((name) => isFilled(input[name]));

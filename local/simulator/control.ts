@@ -35,13 +35,13 @@ export function controlOf(simulator: Simulator) {
     giveFile: (name: string, bytes: Uint8Array) => void simulator.givenFiles.set(name, bytes),
     /** Every prediction, the newest first, with what the API does not show. */
     made: () =>
-      simulator.list().map(({ id, status, input, webhook, answerLost, cancelAsked, callbackAccepted }) => ({
+      simulator.list().map(({ id, status, input, webhook, answerLost, cancelRequested, callbackAccepted }) => ({
         id,
         status,
         input,
         webhook,
         answer_lost: answerLost,
-        cancel_asked: cancelAsked,
+        cancel_requested: cancelRequested,
         callback_accepted: callbackAccepted,
       })),
     /** The bill of each ended run, the oldest first, and the prediction that it was for, by the address of its callbacks. */

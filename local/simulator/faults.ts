@@ -83,28 +83,28 @@ export class FaultBook {
 
   /** Returns the faults for a create of `model` with this prompt and uses them up. */
   take(model: string, prompt: string): Faults {
-    const asked = directives(prompt);
+    const requested = directives(prompt);
     for (const name of ANSWER_FAULTS) {
-      const value = this.#take(name, model, prompt, asked);
+      const value = this.#take(name, model, prompt, requested);
       if (value === undefined) continue;
       if (name !== "lost_answer") return { answer: name, answerValue: value, run: new Map() };
-      return { answer: name, answerValue: "", run: this.#nextRun(model, prompt, asked) };
+      return { answer: name, answerValue: "", run: this.#nextRun(model, prompt, requested) };
     }
-    return { answer: null, answerValue: "", run: this.#nextRun(model, prompt, asked) };
+    return { answer: null, answerValue: "", run: this.#nextRun(model, prompt, requested) };
   }
 
-  #nextRun(model: string, prompt: string, asked: ReadonlyMap<string, string>): Map<FaultName, string> {
+  #nextRun(model: string, prompt: string, requested: ReadonlyMap<string, string>): Map<FaultName, string> {
     return new Map(
       RUN_FAULTS.flatMap((name) => {
-        const value = this.#take(name, model, prompt, asked);
+        const value = this.#take(name, model, prompt, requested);
         return value === undefined ? [] : [[name, value]];
       }),
     );
   }
 
   /** The value of a fault that applies, "" without one; undefined when it does not apply. */
-  #take(name: FaultName, model: string, prompt: string, asked: ReadonlyMap<string, string>): string | undefined {
-    const value = asked.get(name);
+  #take(name: FaultName, model: string, prompt: string, requested: ReadonlyMap<string, string>): string | undefined {
+    const value = requested.get(name);
     if (value !== undefined && passingFaults.includes(name)) {
       const key = `${name} ${prompt}`;
       const times = this.#applied.get(key) ?? 0;

@@ -44,8 +44,8 @@ export async function makeImages(model: Model, prediction: Prediction, images: I
   for (let i = 0; i < countImages(model, prediction); i++) {
     const prompt = i === 0 ? promptOf(prediction) : `${promptOf(prediction)} (${i + 1})`;
     const canvas = drawPicture(prompt, seedOf(prediction), size, references);
-    const asked = prediction.input.output_format;
-    const extension = asked === "jpg" || asked === "webp" ? asked : "png";
+    const requested = prediction.input.output_format;
+    const extension = requested === "jpg" || requested === "webp" ? requested : "png";
     const format = extension === "jpg" ? "jpeg" : extension;
     const bytes = new Uint8Array(format === "png" ? await canvas.encode(format) : await canvas.encode(format, 90));
     made.push({ bytes, contentType: `image/${format}`, extension });

@@ -26,7 +26,7 @@ export type Prediction = {
   /** Whether the response to the create was lost. */
   readonly answerLost: boolean;
   /** Whether a cancel was requested, before or after the run's end. */
-  cancelAsked: boolean;
+  cancelRequested: boolean;
   /** Whether one of its callbacks was answered 2xx. */
   callbackAccepted: boolean;
   /** The end by the simulated clock; expiry counts from here. */

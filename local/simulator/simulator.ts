@@ -84,7 +84,7 @@ export class Simulator {
 
   /** Cancels the prediction and resolves when it has ended. An ended prediction does not change. */
   async cancel(prediction: Prediction): Promise<void> {
-    prediction.cancelAsked = true;
+    prediction.cancelRequested = true;
     prediction.stop.abort(new Stop("canceled"));
     await prediction.ended.promise;
   }
@@ -123,7 +123,7 @@ function newPrediction(
     webhook: webhook ?? null,
     webhookEvents: webhook_events_filter ?? null,
     answerLost: faults.answer === "lost_answer",
-    cancelAsked: false,
+    cancelRequested: false,
     callbackAccepted: false,
     endedAt: null,
     quantities: { run: 1, image: 0, second: 0, input_megapixel: 0, output_megapixel: 0 },

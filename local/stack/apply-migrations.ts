@@ -23,12 +23,12 @@ export async function applyMigrations(
   project = PROJECT_ROOT,
 ): Promise<void> {
   const applied = await readApplied(databaseUrl);
-  const wanted = await readMigrations(join(project, "supabase/migrations"));
-  const isEdited = wanted.some(
+  const migrations = await readMigrations(join(project, "supabase/migrations"));
+  const isEdited = migrations.some(
     ({ version, text }) => (applied.get(version) ?? statementsOf(text)) !== statementsOf(text),
   );
   if (isEdited) throw otherMigrations();
-  if (applied.size === wanted.length && wanted.every(({ version }) => applied.has(version))) return;
+  if (applied.size === migrations.length && migrations.every(({ version }) => applied.has(version))) return;
   await Deno.mkdir(home, { recursive: true });
   const url = new URL(databaseUrl);
   const password = decodeURIComponent(url.password);
@@ -99,8 +99,8 @@ async function mayBeOriginal(address: string, secretKey: string): Promise<boolea
   if (!/^http:\/\/(127\.0\.0\.1|localhost):/.test(address)) return true;
   const signal = AbortSignal.timeout(ORIGINAL_MS);
   try {
-    const asked = `${address}/functions/v1/api/health?deep=1`;
-    const answer = await fetch(asked, { headers: { apikey: secretKey }, signal });
+    const health = `${address}/functions/v1/api/health?deep=1`;
+    const answer = await fetch(health, { headers: { apikey: secretKey }, signal });
     await answer.body?.cancel();
     return answer.ok;
   } catch {

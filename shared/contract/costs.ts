@@ -49,13 +49,13 @@ const addedCredit = {
     .describe("In millionths of a dollar. Negative for a refund or an expiry."),
 };
 
-const takes = (kind: string) => kind === "refund" || kind === "expiry";
+const subtracts = (kind: string) => kind === "refund" || kind === "expiry";
 
 /** Postgres has the same rule (check sign_is_that_of_the_kind of credits). */
 export const addCreditBody = z
   .strictObject({ ...addedCredit, note: line(0, 500).optional().describe("For administrators.") })
   .refine(
-    ({ kind, amountMicros }) => amountMicros !== 0 && (kind === "adjustment" || amountMicros < 0 === takes(kind)),
+    ({ kind, amountMicros }) => amountMicros !== 0 && (kind === "adjustment" || amountMicros < 0 === subtracts(kind)),
     {
       path: ["amountMicros"],
       error:

@@ -84,7 +84,7 @@ export function createBodyReader({
         clock.after(PERMIT_GRACE_MS, () => waiting.delete(resolve) && resolve());
       });
     }
-    if (!open.has(body)) return; // the body has ended
+    if (!open.has(body)) return wakeNext(); // the body has ended
     if (slow >= maxSlow) throw crowdedOut();
     body.isSlow = true;
     slow += 1;
@@ -95,8 +95,12 @@ export function createBodyReader({
     buffered -= body.buffered;
     if (!body.isSlow) return;
     slow -= 1;
+    wakeNext();
+  }
+
+  function wakeNext(): void {
     const [next] = waiting;
-    if (next !== undefined && waiting.delete(next)) next();
+    if (slow < maxSlow && next !== undefined && waiting.delete(next)) next();
   }
 
   // One timer for all bodies, because most are complete before it fires.

@@ -183,6 +183,7 @@ test("a film → the next shot from the last frame, plays; shots are moved, drag
   await choose(page, "Actions for the film", "Delete");
   await page.getByText("Keep film").waitFor();
   await expectGoodLooks(page);
+  await page.getByRole("dialog").getByText("You can undo it for ten seconds.").waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Delete film" }).click();
   await page.getByRole("heading", { name: "No films yet" }).waitFor();
   await page.goto("about:blank"); // it is deleted then

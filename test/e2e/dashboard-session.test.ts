@@ -352,12 +352,16 @@ test("a key is created by keyboard → shown once, with lines for each program; 
   const key = (await window.locator("pre").first().textContent()) ?? "";
   expect(key).toMatch(/^kf_[0-9a-f]{72}$/);
   const mcp = `${url}/functions/v1/keyframe-mcp`;
+  const readKey = "read -rs KEYFRAME_KEY"; // so that the shell's history does not have it
   for (const [program, line] of [
-    ["Claude Code", `claude mcp add --transport http keyframe ${mcp} --header "Authorization: Bearer ${key}"`],
+    [
+      "Claude Code",
+      `${readKey} && claude mcp add --transport http keyframe ${mcp} --header "Authorization: Bearer $KEYFRAME_KEY"`,
+    ],
     ["Cursor", `"Authorization": "Bearer ${key}"`],
     ["VS Code", `"type": "http"`],
     ["Codex", `codex mcp add keyframe --url ${mcp} --bearer-token-env-var KEYFRAME_KEY`],
-    ["curl", `curl ${url}/functions/v1/api/projects -H "Authorization: Bearer ${key}"`],
+    ["curl", `${readKey} && curl ${url}/functions/v1/api/projects -H "Authorization: Bearer $KEYFRAME_KEY"`],
   ] as const) {
     await window.getByLabel("Use it in").selectOption(program);
     await window.getByRole("button", { name: `Copy lines for ${program}` }).waitFor();

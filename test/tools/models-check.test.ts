@@ -60,7 +60,7 @@ test.each<[string[], Record<string, string>, string]>([
 describe("rows against the recorded schemas", () => {
   const refusalsOf = async (row: ModelRow) => {
     const { findings } = await runCheck({ rows: [row], today: "2026-12-24" });
-    return findings.map(({ asked, refused }) => `with ${asked}: ${refused}`);
+    return findings.map(({ requested, refused }) => `with ${requested}: ${refused}`);
   };
 
   test("model rows that fit the recorded schemas → no finding, in each step", async () => {

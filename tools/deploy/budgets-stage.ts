@@ -23,10 +23,10 @@ export const budgetsStage: Stage = {
       say(now?.service_month, "a month for the service"),
     ].flat();
     const kept = [...userHas, ...serviceHas];
-    const wanted = wantedOf(deployment, kept.length === 0);
+    const requested = requestedBudgets(deployment, kept.length === 0);
     const missing: Budgets = {
-      user: userHas.length === 0 ? wanted.user : undefined,
-      service: serviceHas.length === 0 ? wanted.service : undefined,
+      user: userHas.length === 0 ? requested.user : undefined,
+      service: serviceHas.length === 0 ? requested.service : undefined,
     };
     const added = [say(missing.user, "a month for each user"), say(missing.service, "a month for the service")].flat();
     const says = [
@@ -42,7 +42,7 @@ const say = (micros: number | null | undefined, of: string): string[] =>
   typeof micros === "number" ? [`${inDollars(micros)} ${of}`] : [];
 
 /** The budgets of the command line; without them the user is asked, if there is none yet. */
-function wantedOf({ settings, ask }: Deployment, isNone: boolean): Budgets {
+function requestedBudgets({ settings, ask }: Deployment, isNone: boolean): Budgets {
   const { user, service } = settings.budgets;
   if (!isNone || settings.dryRun || !ask || user !== undefined || service !== undefined) return settings.budgets;
   const askFor = (whose: string) => {

@@ -17,10 +17,10 @@ export const secretsStage: Stage = {
       KEYFRAME_KICK_SECRET: found.kickSecret,
       ...settings.optional,
     };
-    const wanted = Object.entries(values).filter(
+    const changed = Object.entries(values).filter(
       ([name, value]) => value !== undefined && digests.get(name)?.toLowerCase() !== sha256Hex(value),
     );
-    const names = wanted.map(([name]) => name);
+    const names = changed.map(([name]) => name);
     // A dry run does not read the Vault.
     if (found.kickSecret === undefined && !digests.has("KEYFRAME_KICK_SECRET")) names.push("KEYFRAME_KICK_SECRET");
     if (names.length === 0) return { says: "all set, with the right values" };
@@ -28,10 +28,10 @@ export const secretsStage: Stage = {
       says: `to set: ${names.join(", ")}`,
       apply: async () => {
         // Secrets go to standard input: a killed process would leave a file behind, and anyone on the machine can read a command line.
-        const input = wanted.map(([name, value]) => `${name}='${value}'\n`).join("");
+        const input = changed.map(([name, value]) => `${name}='${value}'\n`).join("");
         const args = ["secrets", "set", "--yes", "--env-file=/dev/stdin"];
         const { count } = await cli.read("setting the functions' secrets", args, answered, { input });
-        if (count === wanted.length) return;
+        if (count === changed.length) return;
         throw new DeployError(
           "The Supabase CLI did not confirm every secret. Is it the version that `npm ci` installs?",
         );

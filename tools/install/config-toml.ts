@@ -51,7 +51,7 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   const own = removeFromConfig(text, schemas);
   const config = parseConfig(own);
   const exposed = (config.api?.schemas ?? DEFAULT_SCHEMAS).filter((name) => !schemas.includes(name));
-  const wanted: Config = {
+  const expected: Config = {
     ...config,
     api: { ...config.api, schemas: [...exposed, ...schemas] },
     functions: { ...config.functions, ...functions },
@@ -59,13 +59,13 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   const tables = Object.entries(functions).map(([name, settings]) =>
     [`[functions.${name}]`, ...Object.entries(settings).map((entry) => assignment(...entry))].join("\n"),
   );
-  if (config.api === undefined) tables.unshift(`[api]\n${assignment("schemas", wanted.api?.schemas)}`);
+  if (config.api === undefined) tables.unshift(`[api]\n${assignment("schemas", expected.api?.schemas)}`);
   const body = tables.join("\n\n");
   const block = `\n${BEGIN}\n${body}\n${END} ${checksum(body)}\n`.replaceAll("\n", lineEnd(text));
   const result = own.replace(SCHEMAS, (_found, head, list) => head + withNames(list, schemas)) + block;
-  if (!isEqual(result, wanted) || !holds(() => removeFromConfig(result, schemas) === own)) {
+  if (!isEqual(result, expected) || !holds(() => removeFromConfig(result, schemas) === own)) {
     throw new InstallError(
-      `supabase/config.toml is in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${assignment("schemas", wanted.api?.schemas)} in [api], and run the command again.`,
+      `supabase/config.toml is in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${assignment("schemas", expected.api?.schemas)} in [api], and run the command again.`,
     );
   }
   return result;
@@ -119,8 +119,8 @@ function subtract({ functions, api, ...rest }: Config, ours: Config, schemas: st
   };
 }
 
-const isEqual = (text: string, wanted: Config): boolean =>
-  holds(() => isDeepStrictEqual(parseConfig(text), structuredClone(wanted)));
+const isEqual = (text: string, expected: Config): boolean =>
+  holds(() => isDeepStrictEqual(parseConfig(text), structuredClone(expected)));
 
 /** Returns false even if the check throws, for example because the text is not TOML. */
 function holds(check: () => boolean): boolean {

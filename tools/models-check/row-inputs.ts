@@ -107,6 +107,6 @@ export const usedBy = ({ images: { firstFrame, lastFrame, references } }: Pick<A
 /** An ask with all values that are sent. A start always has the aspect ratio of its project. */
 export function completed({ controls }: ModelRow, ask: Ask): Ask {
   const [ratio] = valuesOf(controls.aspectRatio);
-  const asked = { ...(ratio === undefined ? {} : { aspectRatio: ratio }), ...ask.values };
-  return { ...ask, values: completeValues(controlRules.parse(controls), asked, usedBy(ask)).values };
+  const requested = { ...(ratio === undefined ? {} : { aspectRatio: ratio }), ...ask.values };
+  return { ...ask, values: completeValues(controlRules.parse(controls), requested, usedBy(ask)).values };
 }

@@ -16,7 +16,7 @@ type CheckOptions = {
 };
 
 /** An input that the model refuses, and when: with the defaults, or with one more value or image. */
-type Finding = { step: string; model: string; asked: string; refused: string };
+type Finding = { step: string; model: string; requested: string; refused: string };
 type Checked = { row: ModelRow; origin: string; findings: Finding[] };
 type CheckResult = { checked: Checked[]; findings: Finding[] };
 
@@ -48,18 +48,18 @@ function checkOne(row: ModelRow, found: Found | undefined): Checked {
     return {
       row,
       origin: "none",
-      findings: [{ step, model, asked: "any input", refused: found?.missing ?? "nothing" }],
+      findings: [{ step, model, requested: "any input", refused: found?.missing ?? "nothing" }],
     };
   }
   const findings = new Map<string, Finding>(); // each refusal once, by the first input that meets it
   for (const ask of asksOf(row)) {
     for (const { field, description } of checkInput({ input: found.schema }, inputOf(row, completed(row, ask)))) {
       const refused = `${field}: ${description}`;
-      if (!findings.has(refused)) findings.set(refused, { step, model, asked: ask.what, refused });
+      if (!findings.has(refused)) findings.set(refused, { step, model, requested: ask.what, refused });
     }
   }
   const mistake = outputMistake(row, found.openapi);
-  if (mistake !== null) findings.set("output", { step, model, asked: "any input", refused: `output: ${mistake}` });
+  if (mistake !== null) findings.set("output", { step, model, requested: "any input", refused: `output: ${mistake}` });
   return { row, origin: found.origin, findings: [...findings.values()] };
 }
 
@@ -90,7 +90,7 @@ export function report({ checked, findings }: CheckResult, rowsFrom: string): st
       ? `All fit their model's schema: ${sum}.`
       : `${findings.length} ${findings.length === 1 ? "finding" : "findings"} in ${sum}.`;
   const wrong = findings.map(
-    ({ step, model, asked, refused }) => `Wrong: ${step}  ${model}  with ${asked}: ${refused}`,
+    ({ step, model, requested, refused }) => `Wrong: ${step}  ${model}  with ${requested}: ${refused}`,
   );
   return [table(checked), ...(wrong.length > 0 ? [wrong.join("\n")] : []), verdict].join("\n\n");
 }

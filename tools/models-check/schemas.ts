@@ -29,7 +29,7 @@ const published = z.union([
 
 export type Provider = { baseUrl: string; token: string; fetch: typeof fetch };
 
-/** A model's published schema. Throws one line without the token when the provider cannot be asked. */
+/** A model's published schema. Throws one line without the token when the provider cannot be reached. */
 export async function ofProvider(model: string, { baseUrl, token, fetch }: Provider): Promise<Found> {
   const url = `${baseUrl}/models/${model.replace(":", "/versions/")}`;
   const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } }).catch((error) => {

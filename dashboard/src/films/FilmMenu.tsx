@@ -44,7 +44,7 @@ export function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => vo
         { label: "Duplicate", Icon: IconCopy, run: duplicate },
         deletion((opened) => (
           <DeleteDialog {...opened} noun="film" removal={removal}>
-            “{title}” will be deleted. Its shots are kept as projects.
+            “{title}” will be deleted. Its shots are kept as projects. You can undo it for ten seconds.
           </DeleteDialog>
         )),
       ]}

@@ -104,6 +104,10 @@ function ShowKey({ created: { key, name } }: { created: CreatedKey }) {
 
 type Lines = { where: string; text: string };
 
+const IN_TERMINAL = "In a terminal. Then paste the key and press Enter:";
+/** Keeps the key out of the shell's history. */
+const READ_KEY = "read -rs KEYFRAME_KEY";
+
 /** What to paste for each program. `functionsUrl` ends with /functions/v1. */
 function connectLines(functionsUrl: string, key: string): Record<string, Lines> {
   const url = `${functionsUrl}/keyframe-mcp`;
@@ -111,8 +115,8 @@ function connectLines(functionsUrl: string, key: string): Record<string, Lines> 
   const json = (value: object) => JSON.stringify(value, null, 2);
   return {
     "Claude Code": {
-      where: "In a terminal:",
-      text: `claude mcp add --transport http keyframe ${url} --header "Authorization: Bearer ${key}"`,
+      where: IN_TERMINAL,
+      text: `${READ_KEY} && claude mcp add --transport http keyframe ${url} --header "Authorization: Bearer $KEYFRAME_KEY"`,
     },
     Cursor: {
       where: "In ~/.cursor/mcp.json:",
@@ -123,12 +127,12 @@ function connectLines(functionsUrl: string, key: string): Record<string, Lines> 
       text: json({ servers: { keyframe: { type: "http", url, headers } } }),
     },
     Codex: {
-      where: "In a terminal. Also add the first line to your shell's profile:",
+      where: "Add the first line to your shell's profile, and run the second one:",
       text: `export KEYFRAME_KEY=${key}\ncodex mcp add keyframe --url ${url} --bearer-token-env-var KEYFRAME_KEY`,
     },
     curl: {
-      where: "In a terminal:",
-      text: `curl ${functionsUrl}/api/projects -H "Authorization: Bearer ${key}"`,
+      where: IN_TERMINAL,
+      text: `${READ_KEY} && curl ${functionsUrl}/api/projects -H "Authorization: Bearer $KEYFRAME_KEY"`,
     },
   };
 }

@@ -31,6 +31,6 @@ const FIELDS = ["url", "description", "eventTypes"];
 /** Errors by field. Null when an error concerns anything else. */
 export function fieldErrors(error: unknown): Record<string, string> | null {
   if (!(error instanceof KeyframeError) || error.details.length === 0) return null;
-  const told = error.details.map(({ path, message }) => [path.split(".")[0] ?? "", message] as const);
-  return told.every(([field]) => FIELDS.includes(field)) ? Object.fromEntries(told) : null;
+  const problems = error.details.map(({ path, message }) => [path.split(".")[0] ?? "", message] as const);
+  return problems.every(([field]) => FIELDS.includes(field)) ? Object.fromEntries(problems) : null;
 }

@@ -23,7 +23,7 @@ const admin = createClient(env.SUPABASE_URL, env.SECRET_KEY, { auth });
 
 const newProject = z.object({ title: z.string().min(1).max(200), textPrompt: z.string().min(1).max(4000) });
 const newFrame = z.object({ projectId: z.uuid(), prompt: z.string().min(1).max(4000) });
-const askedFrame = z.object({ projectId: z.uuid(), predictionId: z.uuid() });
+const requestedFrame = z.object({ projectId: z.uuid(), predictionId: z.uuid() });
 
 type Caller = { id: string; supabase: SupabaseClient };
 
@@ -60,7 +60,7 @@ app.post("/first-frame", async (c) => {
 
 app.get("/first-frame", async (c) => {
   const { supabase } = await authenticate(c);
-  const { projectId, predictionId } = askedFrame.parse(c.req.query());
+  const { projectId, predictionId } = requestedFrame.parse(c.req.query());
   const { data } = await supabase
     .from("written_predictions")
     .select()

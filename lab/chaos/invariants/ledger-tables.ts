@@ -29,7 +29,7 @@ const TABLES = `
   create table chaos.arrivals (hook text, event_id uuid, type text, body_md5 text, taken int, misbehaved int);
   create index on chaos.arrivals (event_id, hook);
   create table chaos.forged (hook text, id text);
-  create table chaos.runs (id text, status text, prompt text, made_for uuid, has_file boolean, cancel_asked boolean,
+  create table chaos.runs (id text, status text, prompt text, made_for uuid, has_file boolean, cancel_requested boolean,
     callback_accepted boolean, billed_micros bigint);
   create index on chaos.runs (prompt);
   create table chaos.files (bucket text, name text, bytes bigint, sha256 text);
@@ -64,7 +64,7 @@ const made = z.array(
     status: z.string(),
     input: z.looseObject({ prompt: z.string().default("") }),
     webhook: z.url(),
-    cancel_asked: z.boolean(),
+    cancel_requested: z.boolean(),
     callback_accepted: z.boolean(),
   }),
 );

@@ -39,7 +39,7 @@ export const predictionInvariants = {
       select format('key %s made %s', key, string_agg(distinct id, ', ')) as broken
       from chaos.answers group by key having count(distinct id) > 1
       union all
-      select format('%s predictions have the prompt of key %s, which asked for %s, of which %s were accepted', count(p.id), s.key, s.takes, s.accepted)
+      select format('%s predictions have the prompt of key %s, which requested %s, of which %s were accepted', count(p.id), s.key, s.takes, s.accepted)
       from (
         select key, prompt, project_id, count(*) as takes, count(prediction_id) as accepted,
           project_id in (select id from chaos.deletions) or owner_id not in (select id from auth.users)
@@ -74,7 +74,7 @@ export const predictionInvariants = {
       select format('run %s of %s was canceled, which is %s', r.id, r.made_for, coalesce(p.status::text, 'not known as its prediction'))
       from chaos.runs r left join keyframe_private.provider_submits o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
       left join keyframe.predictions p on p.provider_prediction_id = r.id
-      where r.cancel_asked and (o.id is null or p.status = 'succeeded')`,
+      where r.cancel_requested and (o.id is null or p.status = 'succeeded')`,
   },
   runs_are_real: {
     sentence: "no row names a provider run that the provider never made (a forged callback's)",

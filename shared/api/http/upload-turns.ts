@@ -56,7 +56,12 @@ export function createUploadTurns(clock: Clock = systemClock): UploadTurns {
     await new Promise<void>((begin, giveUp) => {
       waiting.set(upload, begin);
       admit();
-      if (waiting.has(upload)) clock.after(MAX_WAIT_MS, () => waiting.delete(upload) && giveUp(noTurn()));
+      if (!waiting.has(upload)) return;
+      clock.after(MAX_WAIT_MS, () => {
+        if (!waiting.delete(upload)) return;
+        giveUp(noTurn());
+        admit(); // smaller ones behind it may fit
+      });
     });
     try {
       return await work(readBody);

@@ -96,7 +96,7 @@ const idempotencyKey = parameter(
 const ifNoneMatch = parameter("IfNoneMatch", "The ETag of your copy. The answer is 304 when the copy is current.");
 const ifMatch = parameter(
   "IfMatch",
-  "The ETag of the project or film as you read it. The answer is 412 when it has changed since.",
+  "The ETag of the project, film or element as you read it. The answer is 412 when it has changed since.",
 );
 const waitForEnd = parameter(
   "PreferWaitForEnd",
@@ -124,7 +124,7 @@ export function requestHeaders(operation: Operation): z.ZodObject {
     "Keyframe-User": caller === "server" ? payingUser : caller !== "nobody" && actingFor,
     "Idempotency-Key": takesKey(operation) && idempotencyKey,
     "If-None-Match": tagged && method === "GET" && ifNoneMatch,
-    "If-Match": errors?.includes("precondition_failed") && ifMatch,
+    "If-Match": method !== "POST" && errors?.includes("precondition_failed") && ifMatch,
     Prefer: waits && (method === "POST" ? waitForEnd : waitForChange),
   });
 }

@@ -43,7 +43,7 @@ export type Operation = {
   answer: z.ZodType;
   /** The answer has an ETag; a read can answer 304. */
   tagged?: true;
-  /** The answer has an ETag that operations with the error precondition_failed take as If-Match. */
+  /** The answer has an ETag that changes and deletions with the error precondition_failed take as If-Match. */
   versioned?: true;
   /** Supports Prefer: wait=N. */
   waits?: true;

@@ -7,15 +7,15 @@ import { inputOf, TOOLS, type Tool } from "./tools.ts";
 type Json = Record<string, unknown>;
 
 /** Left out of the schemas: the API checks them, and its errors name what is wrong. */
-const NOT_TOLD = ["examples", "pattern", "minLength", "minItems", "minProperties", "uniqueItems"];
+const LEFT_OUT = ["examples", "pattern", "minLength", "minItems", "minProperties", "uniqueItems"];
 const ANY_INTEGER: unknown[] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 const isNull = (schema: unknown) => isJsonObject(schema) && schema.type === "null";
 
 /** One schema within another, shorter. It drops `null` from a type unless the description gives it a meaning. */
 function shortenSchema(schema: unknown): unknown {
   if (!isJsonObject(schema)) return schema;
-  const isTold = ([word, value]: [string, unknown]) => !NOT_TOLD.includes(word) && !ANY_INTEGER.includes(value);
-  const { type, anyOf, properties, ...rest }: Json = Object.fromEntries(Object.entries(schema).filter(isTold));
+  const isShown = ([word, value]: [string, unknown]) => !LEFT_OUT.includes(word) && !ANY_INTEGER.includes(value);
+  const { type, anyOf, properties, ...rest }: Json = Object.fromEntries(Object.entries(schema).filter(isShown));
   if (typeof rest.description === "string") rest.description = inTools(rest.description);
   if (isJsonObject(properties))
     // a field that must be null belongs to another step
@@ -23,9 +23,9 @@ function shortenSchema(schema: unknown): unknown {
   // Some clients read one type only.
   const types: unknown = Array.isArray(type) ? type.map((one: unknown) => ({ type: one })) : anyOf;
   if (!Array.isArray(types)) return { ...(type === undefined ? {} : { type }), ...rest };
-  const told: unknown[] = /\bnull\b/i.test(String(rest.description)) ? types : types.filter((one) => !isNull(one));
-  const [only] = told;
-  return told.length === 1 && isJsonObject(only) ? shortenSchema({ ...only, ...rest }) : { ...rest, anyOf: told };
+  const shown: unknown[] = /\bnull\b/i.test(String(rest.description)) ? types : types.filter((one) => !isNull(one));
+  const [only] = shown;
+  return shown.length === 1 && isJsonObject(only) ? shortenSchema({ ...only, ...rest }) : { ...rest, anyOf: shown };
 }
 
 function toJson(schema: z.ZodType): Json & { type: "object" } {

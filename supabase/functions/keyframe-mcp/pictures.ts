@@ -37,10 +37,10 @@ const TIMEOUT_MS = 10_000;
 
 /** The space for the pictures of one answer. */
 type PictureSpace = {
-  /** False: no space is free. */
+  /** False: no space is free, or the answer has ended. */
   reserve(bytes: number): boolean;
   release(bytes: number): void;
-  /** The answer has been sent. */
+  /** The answer has been sent, or its receiver has left: pictures may still be read then. */
   end(): void;
 };
 
@@ -103,6 +103,7 @@ export function createPictureSpaces() {
   let total = 0;
   return (ownerId: string): PictureSpace => {
     let own = 0;
+    let hasEnded = false;
     const change = (bytes: number) => {
       own += bytes;
       total += bytes;
@@ -112,13 +113,19 @@ export function createPictureSpaces() {
     };
     return {
       reserve(bytes) {
+        if (hasEnded) return false;
         if (total + bytes > MAX_BYTES_IN_ALL || (reserved.get(ownerId) ?? 0) + bytes > MAX_BYTES_PER_OWNER)
           return false;
         change(bytes);
         return true;
       },
-      release: (bytes) => change(-bytes),
-      end: () => change(-own),
+      release(bytes) {
+        if (!hasEnded) change(-bytes);
+      },
+      end() {
+        hasEnded = true;
+        change(-own);
+      },
     };
   };
 }

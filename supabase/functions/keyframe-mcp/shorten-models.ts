@@ -1,7 +1,7 @@
 import type { AnswerOf } from "../../../shared/contract/operations/index.ts";
 
 export type Short = Record<string, unknown>;
-export const orNull = <Value>(value: Value, isTold: boolean): Value | null => (isTold ? value : null);
+export const orNull = <Value>(value: Value, isShown: boolean): Value | null => (isShown ? value : null);
 
 type Models = AnswerOf<"listModels">["steps"][number];
 type Model = Models["models"][number];

@@ -208,20 +208,20 @@ const ANSWERS: { [Id in OperationId]?: (answer: AnswerOf<Id>, args: Args) => Sho
 export function shorten(of: OperationId, answer: unknown, args: Args): Short {
   // An answer is of its operation's contract.
   const make = (ANSWERS[of] ?? ((whole: Short) => whole)) as (answer: unknown, args: Args) => Short;
-  return withoutNothing(make(answer, args));
+  return withoutEmpty(make(answer, args));
 }
 
 /** Removes nulls, empty texts, and objects of such values. An empty list stays, because it says that there are none. */
-function withoutNothing(value: Short): Short {
-  const told = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
+function withoutEmpty(value: Short): Short {
+  const shown = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
     const short = Array.isArray(part)
-      ? part.map((one: unknown) => (isJsonObject(one) ? withoutNothing(one) : one))
+      ? part.map((one: unknown) => (isJsonObject(one) ? withoutEmpty(one) : one))
       : isJsonObject(part)
-        ? withoutNothing(part)
+        ? withoutEmpty(part)
         : part;
-    const isNothing =
+    const isEmpty =
       short === null || short === undefined || short === "" || (isJsonObject(short) && Object.keys(short).length === 0);
-    return isNothing ? [] : [[name, short]];
+    return isEmpty ? [] : [[name, short]];
   });
-  return Object.fromEntries(told);
+  return Object.fromEntries(shown);
 }

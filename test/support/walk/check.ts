@@ -110,7 +110,8 @@ export async function checkEnd(walk: Walk): Promise<void> {
     files: [...walk.files.values()],
     runs: walk.provider.runs.map((run) => ({
       ...{ id: run.id, status: stateOf(run).status, prompt: run.prompt, made_for: run.prediction, has_file: false },
-      ...{ cancel_asked: run.cancelAsked, callback_accepted: true, billed_micros: run.billed, is_over: isOver(run) },
+      cancel_requested: run.cancelRequested,
+      ...{ callback_accepted: true, billed_micros: run.billed, is_over: isOver(run) },
     })),
   });
   await require(walk, AT_THE_END);

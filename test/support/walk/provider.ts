@@ -23,7 +23,7 @@ export type Run = {
   step: Step;
   states: State[];
   billed: number;
-  cancelAsked: boolean;
+  cancelRequested: boolean;
 };
 
 const ENDS: [status: State["status"], failure?: Failure][] = [
@@ -46,7 +46,7 @@ export class WalkProvider {
   readonly runs: Run[] = [];
 
   create(of: Pick<Run, "prediction" | "attempt" | "prompt" | "micros" | "step">): Run {
-    const run: Run = { id: `run-${crypto.randomUUID()}`, ...of, states: [], billed: 0, cancelAsked: false };
+    const run: Run = { id: `run-${crypto.randomUUID()}`, ...of, states: [], billed: 0, cancelRequested: false };
     run.states.push(this.#state(run, "starting"));
     this.runs.push(run);
     return run;
@@ -71,7 +71,7 @@ export class WalkProvider {
 
   cancel(run: Run): void {
     if (isOver(run)) return;
-    run.cancelAsked = true;
+    run.cancelRequested = true;
     this.#end(run, "canceled", null, run.states.length);
   }
 

@@ -229,6 +229,22 @@ describe("permits for large bodies", () => {
     expect([first.is, second.is]).toEqual([10, 500 * KIB]);
   });
 
+  test("a permit becomes free for a waiting body that was refused → goes at once to the next one that waits", async () => {
+    const { read } = start(3 * 64 * KIB, 1);
+    const { body, send, end } = large();
+    const first = follow(read(post(body), LARGE));
+    send(new Uint8Array(10));
+    await settle();
+    const second = follow(read(post(large().body, announced), LARGE));
+    send(new Uint8Array(1)); // so that the second has stalled the longest
+    await settle();
+    const third = follow(read(post(inPieces([new Uint8Array(500 * KIB)]).body, announced), LARGE));
+    await settle();
+    end();
+    await settle();
+    expect([first.is, second.is, third.is]).toEqual([11, "unavailable", 500 * KIB]);
+  });
+
   test("every permit is held by a body that stalled for half a second → the next body gets the permit of the oldest", async () => {
     const { clock, read } = start(1024 * KIB, 2);
     const stalled = [follow(read(post(large().body, announced), LARGE))];

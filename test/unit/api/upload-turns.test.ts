@@ -87,6 +87,19 @@ test("an upload without a turn for 20 s → unavailable with Retry-After, and it
   expect([begun, first.outcome.is]).toEqual([["a"], "done"]);
 });
 
+test("a large upload gives up after 20 s → the small ones behind it that fit begin", async () => {
+  const { clock, begun, upload } = start();
+  upload("a", 30 * MIB);
+  const large = upload("b", 20 * MIB);
+  await clock.pass(10);
+  upload("c", 10 * MIB);
+  await clock.pass(9);
+  expect(begun).toEqual(["a"]);
+  await clock.pass(2);
+  expect(large.outcome.is).toBe("unavailable");
+  expect(begun).toEqual(["a", "c"]);
+});
+
 test("more than 64 uploads of an account wait → rate_limited with Retry-After at once; other accounts' are accepted", async () => {
   const { upload } = start();
   for (let time = 0; time < 65; time++) upload("a");

@@ -88,6 +88,13 @@ test("Keyframe-User → an optional header, not a credential, since generated cl
   }
 });
 
+test("If-Match → an optional header of what changes or deletes a project, film or element, and of nothing else", () => {
+  const ids = places.filter(({ described }) => JSON.stringify(described.parameters ?? []).includes("IfMatch"));
+  expect(ids.map(({ id }) => id).sort()).toEqual(
+    ["Element", "Film", "Project"].flatMap((one) => [`change${one}`, `delete${one}`]).sort(),
+  );
+});
+
 test("an empty body → allowed exactly where {} is enough; an operation with waits → has an ETag", () => {
   for (const [id, { body, bodyMayBeEmpty = false, waits, tagged }] of contract) {
     const isEnough = body instanceof z.ZodType && body.safeParse({}).success;

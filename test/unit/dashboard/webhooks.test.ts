@@ -67,7 +67,7 @@ test.each([
   [429, "http_status", "Answered 429", expect.stringContaining("Retry-After")],
   [500, "http_status", "Answered 500", expect.stringContaining("log")],
   [503, "http_status", "Answered 503", expect.stringContaining("Retry-After")],
-  [200, "too_large", "Answer too large (200)", expect.stringContaining("64 KiB")],
+  [null, "too_large", "Answer too large", expect.stringContaining("16 KiB")],
   [null, "connection", "Could not connect", expect.stringContaining("port")],
   [null, "dns", "Host not found", expect.stringContaining("DNS")],
   [null, "tls", "Certificate refused", expect.stringContaining("expired")],

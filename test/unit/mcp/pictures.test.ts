@@ -75,6 +75,26 @@ test("a hundred answers with images at once → few have them, also for other ow
   expect((await answer("a")).shown).toHaveLength(4);
 });
 
+test("an answer ends while its image is being read → the space for other answers does not grow, and it gets none itself", async () => {
+  const reading = Promise.withResolvers<void>();
+  const stalled: typeof fetch = (_url, init) =>
+    new Promise((_, fail) => {
+      init?.signal?.addEventListener("abort", () => fail(init.signal?.reason));
+      reading.resolve();
+    });
+  const readPictures = createReadPictures({ supabaseUrl: CLIENT_URL, clientUrl: CLIENT_URL, fetch: stalled });
+  const open = createPictureSpaces();
+  const space = open("a");
+  const left = new AbortController();
+  const shown = readPictures(files(4, 2 * MIB), { caller, space }, left.signal);
+  await reading.promise;
+  space.end();
+  left.abort();
+  expect(await shown).toEqual([]);
+  const reserved = (owner: string) => Array.from({ length: 20 }, () => open(owner).reserve(MIB)).filter(Boolean).length;
+  expect([space.reserve(MIB), reserved("a"), reserved("b"), reserved("c")]).toEqual([false, 8, 8, 0]);
+});
+
 test.each([
   ["leads out of the owner's folder", { path: `${OWNER}/../${FOLDER.replaceAll("0d3b", "9d3b")}/x.png` }],
   ["leads out of the bucket", { path: `${OWNER}/../../../../object/authenticated/private/a.png?` }],

@@ -43,7 +43,10 @@ const BY_CLASS: Record<string, AttemptWords> = {
     short: "Answered with a redirect",
     hint: "Redirects are not followed. Register the address that it redirects to.",
   },
-  too_large: { short: "Answer too large", hint: "The answer was larger than 64 KiB. An empty answer is enough." },
+  too_large: {
+    short: "Answer too large",
+    hint: "The head of the answer was larger than 16 KiB. Send fewer or shorter headers.",
+  },
   not_signed: {
     short: "Not sent: no signing secret",
     hint: "The endpoint's secret cannot be read. Rotate the secret, give the new one to your server, and send again.",
