@@ -2961,6 +2961,7 @@ begin
     where p.model = old.model and not exists (
       select from keyframe_private.model_prices o
       where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+    delete from keyframe_private.model_markups m where m.model = old.model;
   end if;
   return null;
 end $$;
@@ -3615,11 +3616,11 @@ begin
   return null;
 end $$;
 
--- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit that was released in this
--- transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be held
--- by another start.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget: then false. The replacement of a submit that was released
+-- in this transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be
+-- held by another start.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
   refused keyframe_private.refusal;
@@ -3627,7 +3628,7 @@ begin
   if exists (
     select from keyframe_private.provider_submits s
     where s.prediction_id = prediction.id and s.is_unsent) then
-    return; -- one waits already, with its work
+    return true; -- one waits already, with its work
   end if;
   perform keyframe_private.acquire_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
@@ -3636,10 +3637,12 @@ begin
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;
   perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+  return true;
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
   perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+  return false;
 end $$;
 
 -- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
@@ -4980,7 +4983,7 @@ declare
     order by i.number);
 begin
   perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+    'What this request started has been deleted. Send a new Idempotency-Key, or request a new quote.');
   return started;
 end $$;
 
@@ -5034,7 +5037,7 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 --
 -- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots, and then predictions
--- of the owner that wait for a slot. admit_predictions begins with the slots.
+-- of the owner that wait for a slot. admit_predictions takes the slots before the prediction.
 --
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
 -- created no run, or had no answer. Without the lease all fields of `leased` are null: then statements with its id match no row.
@@ -5173,10 +5176,9 @@ begin
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
-  perform keyframe_private.add_next_submit(row_now, due, counted, code);
-  return 'later';
+  return case when keyframe_private.add_next_submit(row_now, due, counted, code) then 'later' else 'failed' end;
 end $$;
-comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up or the next submit does not fit its budget (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
 
 -- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
 -- to the ledger, and move_prediction decides what becomes of the prediction.
@@ -5422,8 +5424,8 @@ begin
 end $$;
 comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. If an administrator has locked the row, it
+-- stays as it is.
 create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -5466,8 +5468,7 @@ begin
       input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
+  return case when keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable') then 'moved' else 'failed' end;
 end $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 

@@ -102,6 +102,7 @@ begin
     where p.model = old.model and not exists (
       select from keyframe_private.model_prices o
       where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+    delete from keyframe_private.model_markups m where m.model = old.model;
   end if;
   return null;
 end $$;
