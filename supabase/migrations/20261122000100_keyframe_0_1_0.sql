@@ -2105,7 +2105,7 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How long a lease lasts. LEASE_SECONDS in keyframe-generate/tasks/claim.ts is the same.
+-- How long a lease lasts. A task of generate normally stops before another worker can lease it: workMs and abortGraceMs are 85 s in all.
 create function keyframe_private.lease_of(queue keyframe_private.work_queue)
 returns interval language plpgsql immutable set search_path = '' as $$
 begin
@@ -2118,9 +2118,10 @@ end $$;
 --
 -- free is the lesser of what is free of the capacity and of the part. part is the whole capacity. Deliveries to endpoints that are new or
 -- slow are unproven: their part is half, so that they leave the rest to others. Each row that is leased lowers the limit, so a resource that
--- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later; when nearly everything
--- is leased, each still gets up to 4. The same limit holds for an owner; for deliver an owner's rows count twice, because an owner can have
--- twenty endpoints at one host. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same table):
+-- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later. min(4, free / 6) is for a
+-- worker that is nearly full: it still gives a newcomer a few rows, and never more than a sixth of what is free. The same limit holds for an
+-- owner; for deliver an owner's rows count twice, because an owner can have twenty endpoints at one host. For deliver, with a capacity of 440
+-- (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   limit of a resource                  it ends at
 --   nothing                            352 − its own rows                   176
@@ -2325,7 +2326,7 @@ end $$;
 
 -- cursors: a claim_cursor for each queue. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
-  queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
+  queue keyframe_private.work_queue, for_worker uuid, max_rows integer, at timestamptz, inout cursors jsonb,
   out leased keyframe_private.work[], out is_cut boolean)
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -2352,7 +2353,7 @@ begin
     chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.max_to_lease, max_rows, counts);
     with taken as (
       update keyframe_private.work w
-      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
+      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + keyframe_private.lease_of(lease_work.queue)
       where w.id = any (chosen.ids) returning w.*
     )
     select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
@@ -6108,8 +6109,8 @@ end $$;
 
 -- supabase/schemas/40_work/10_tasks.sql
 
--- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later): it is
--- not ended but scheduled again, which retry_work does to any kind.
+-- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later) means: scheduled again. retry_work does
+-- this to any kind.
 --
 --   kind      subject     added by                  ended by
 --   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
@@ -6125,8 +6126,9 @@ end $$;
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
--- A claim deletes polls that are no longer needed (prepare_task), as of a run that is being stored. It hands out as the task give_up a poll or
--- store whose leases expired too often, and a store that is not needed: expire_prediction ends it.
+-- A claim deletes polls, searches, cancels and removals that are no longer needed (prepare_task), such as the poll of a run that is being
+-- stored. It hands out as the task give_up a poll or store whose leases expired too often, and a store that is not needed: expire_prediction
+-- ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -6363,7 +6365,7 @@ begin
 end $$;
 
 create function keyframe_worker.claim_tasks(
-  worker_id uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  worker_id uuid, max_rows integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6383,7 +6385,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at, cursors) l;
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, max_rows, at, cursors) l;
       cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach leased in array claimed.leased loop
@@ -6396,7 +6398,7 @@ begin
   end if;
   return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
 end $$;
-comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
+comment on function keyframe_worker.claim_tasks is 'Leases due tasks: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
 
 -- supabase/schemas/40_work/20_sweep.sql
 
@@ -7888,7 +7890,7 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, keyframe_private.lease_of('deliver'), max_rows, at, cursors) l;
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, max_rows, at, cursors) l;
     cursors := found_work.cursors;
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);

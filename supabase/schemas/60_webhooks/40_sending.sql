@@ -203,7 +203,7 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, keyframe_private.lease_of('deliver'), max_rows, at, cursors) l;
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, max_rows, at, cursors) l;
     cursors := found_work.cursors;
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);
