@@ -2723,8 +2723,8 @@ begin
   end;
 end $$;
 
--- A model without the control (null) takes none.
-create function keyframe_private.control_takes(control jsonb, value jsonb)
+-- A model without the control (null) accepts none.
+create function keyframe_private.control_accepts(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   if control is null then
@@ -2825,7 +2825,7 @@ begin
     union all select c.path || '.list must be true: the model takes several images.' from control c
       where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
     union all select c.path || '.default is not among its values.' from control c
-      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
+      where c.item ? 'default' and not keyframe_private.control_accepts(c.item, c.item -> 'default')
     union all select c.path || '.order must name each key of values once, and values must be an object.' from control c
       where c.item ? 'order' and array(select v from jsonb_array_elements_text(c.item -> 'order') v order by v)
         <> array(select v.key from keyframe_private.json_entries(c.item -> 'values') v order by v.key)
@@ -2839,7 +2839,7 @@ begin
         and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
     union all select f.path || ' must be another control of this model.' from forced f where f.other = f.name or not controls ? f.other
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
-      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
+      where f.other <> f.name and controls ? f.other and not keyframe_private.control_accepts(controls -> f.other, f.value);
 end $$;
 
 create function keyframe_private.require_well_formed_model()
@@ -2900,7 +2900,7 @@ begin
           where m.model = new.model and m.controls ? a.key
         ) then format('applies_to.%s is not a control of %s with values.', a.key, new.model)
         when not exists (
-          select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+          select from keyframe.models m where m.model = new.model and keyframe_private.control_accepts(m.controls -> a.key, a.value)
         ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
       end
       from jsonb_each(new.applies_to) a
@@ -3864,11 +3864,12 @@ begin
     when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
 end $$;
 
--- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. The
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. A model
+-- that the plan names is used without the frames that it does not take; the default model, or one that the request names, refuses them. The
 -- dashboard has the same rules (framesOf):
 --
 --   model                             plan                              becomes
---   takes no last frame               {}                                {"lastFramePredictionId": null}
+--   of the plan, takes no last frame  {}                                {"lastFramePredictionId": null}
 --   a last frame needs a first one    {"firstFramePredictionId": null}  {"firstFramePredictionId": null, "lastFramePredictionId": null}
 --   needs a first frame               {"firstFramePredictionId": null}  {}, so the project's own is used
 --
@@ -3928,7 +3929,7 @@ begin
     select c.name from keyframe_private.known_controls() c
     where (c.kind = 'choice' or c.name = 'negativePrompt')
       and (is_other_model or not chosen.controls ? c.name
-        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+        or c.kind = 'choice' and not keyframe_private.control_accepts(chosen.controls -> c.name, planned -> c.name)));
   -- A first or last frame whose references neither the request nor the plan names uses the project's reference image. But a last frame
   -- always has its first frame as a reference, so a model that takes one image gets only that.
   if not chosen.controls ? 'referenceImages' then
@@ -3998,8 +3999,8 @@ begin
 end $$;
 
 -- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
--- not locked: if it is deleted, the waiting start fails as if the video had failed. previous_start: in the estimate of a film, the start of
--- the previous shot, which has no row.
+-- not locked: if it is deleted, the waiting start fails. previous_start: in the estimate of a film, the start of the previous shot, which has
+-- no row.
 create function keyframe_private.resolve_beginning(
   inout start keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
@@ -4221,7 +4222,7 @@ begin
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
-      and not keyframe_private.control_takes(control.rule, control.value) then
+      and not keyframe_private.control_accepts(control.rule, control.value) then
       perform keyframe_private.raise_error('unsupported_input', format('%s %s: %s takes %s.', control.name,
         keyframe_private.quote_value(control.value #>> '{}'), chosen.model, keyframe_private.describe_control(control.rule)));
     end if;
@@ -6930,9 +6931,10 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. The caller has locked
--- the owner's slots (acquire_lock), so that no other start changes the sums. Several starts of one transaction add up: each sees the rows of
--- those before it. The service's sums omit what other open transactions reserve, so that no owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. A start has locked the
+-- owner's slots (acquire_lock), so that no other start changes the sums; a quote has not, because it reserves nothing. Several starts of one
+-- transaction add up: each sees the rows of those before it. The service's sums omit what other open transactions reserve, so that no owner
+-- waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -7406,7 +7408,7 @@ create table keyframe.webhook_deliveries (
 -- Most rows are updated once, and not HOT: their status is in an index. By default vacuum would run after 600,000 of them in three million.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
-comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
+comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts, except those of webhook.test.';
 comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
@@ -7634,7 +7636,7 @@ begin
   end if;
 end $$;
 
--- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
+-- Removes ready work from a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
 -- moved if its resource has changed. Returns how many rows: few, so that a million of one endpoint delay no other's.
 create function keyframe_private.clear_lane(endpoint uuid, resource text, receiver keyframe.webhook_endpoints)
 returns integer language plpgsql volatile set search_path = '' as $$
@@ -7910,7 +7912,7 @@ comment on function keyframe_worker.exchange_deliveries is 'Records the results 
 
 -- Functions that api calls for webhook endpoints.
 
--- The lock does not block the foreign keys of new deliveries, so that creating a project does not wait for a change of an endpoint.
+-- Changes of one endpoint run one at a time. `no key update`, so that a recovery (`key share`) does not wait for them.
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -8296,7 +8298,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Resends to an endpoint of the caller what failed or was missed since a time.';
+comment on function keyframe.recover_webhook_endpoint is 'Sends again what failed since a time, and what was missed while the endpoint was disabled.';
 
 -- supabase/schemas/70_files/10_uploads.sql
 
