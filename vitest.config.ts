@@ -16,7 +16,7 @@ const SLOW_STACK = [
   "test/api/{fuzz,reference-examples}.test.ts",
   "test/faults/{api-wrong-clock,restore,worker-process-start}.test.ts",
   "test/db/schema/beside-an-app.test.ts",
-  "test/db/work/places-simulation.test.ts",
+  "test/db/work/capacity-simulation.test.ts",
 ];
 /** The local stack itself, a film joined in a browser, hooks, the functions on the hosted platform's Deno. */
 const SLOW_UNITS = ["test/unit/{local/*,client/{film,react},**/hosted-*}.test.ts"];

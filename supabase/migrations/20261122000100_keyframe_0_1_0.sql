@@ -2105,7 +2105,7 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How long a lease lasts. LEASE_SECONDS in keyframe-generate/tasks/claim.ts is the same.
+-- How long a lease lasts. A task of generate normally stops before another worker can lease it: workMs and abortGraceMs are 85 s in all.
 create function keyframe_private.lease_of(queue keyframe_private.work_queue)
 returns interval language plpgsql immutable set search_path = '' as $$
 begin
@@ -2118,9 +2118,10 @@ end $$;
 --
 -- free is the lesser of what is free of the capacity and of the part. part is the whole capacity. Deliveries to endpoints that are new or
 -- slow are unproven: their part is half, so that they leave the rest to others. Each row that is leased lowers the limit, so a resource that
--- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later; when nearly everything
--- is leased, each still gets up to 4. The same limit holds for an owner; for deliver an owner's rows count twice, because an owner can have
--- twenty endpoints at one host. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same table):
+-- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later. min(4, free / 6) is for a
+-- worker that is nearly full: it still gives a newcomer a few rows, and never more than a sixth of what is free. The same limit holds for an
+-- owner; for deliver an owner's rows count twice, because an owner can have twenty endpoints at one host. For deliver, with a capacity of 440
+-- (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   limit of a resource                  it ends at
 --   nothing                            352 − its own rows                   176
@@ -2325,7 +2326,7 @@ end $$;
 
 -- cursors: a claim_cursor for each queue. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
-  queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
+  queue keyframe_private.work_queue, for_worker uuid, max_rows integer, at timestamptz, inout cursors jsonb,
   out leased keyframe_private.work[], out is_cut boolean)
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -2352,7 +2353,7 @@ begin
     chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.max_to_lease, max_rows, counts);
     with taken as (
       update keyframe_private.work w
-      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
+      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + keyframe_private.lease_of(lease_work.queue)
       where w.id = any (chosen.ids) returning w.*
     )
     select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;
@@ -2722,8 +2723,8 @@ begin
   end;
 end $$;
 
--- A model without the control (null) takes none.
-create function keyframe_private.control_takes(control jsonb, value jsonb)
+-- A model without the control (null) accepts none.
+create function keyframe_private.control_accepts(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   if control is null then
@@ -2824,7 +2825,7 @@ begin
     union all select c.path || '.list must be true: the model takes several images.' from control c
       where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
     union all select c.path || '.default is not among its values.' from control c
-      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
+      where c.item ? 'default' and not keyframe_private.control_accepts(c.item, c.item -> 'default')
     union all select c.path || '.order must name each key of values once, and values must be an object.' from control c
       where c.item ? 'order' and array(select v from jsonb_array_elements_text(c.item -> 'order') v order by v)
         <> array(select v.key from keyframe_private.json_entries(c.item -> 'values') v order by v.key)
@@ -2838,7 +2839,7 @@ begin
         and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
     union all select f.path || ' must be another control of this model.' from forced f where f.other = f.name or not controls ? f.other
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
-      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
+      where f.other <> f.name and controls ? f.other and not keyframe_private.control_accepts(controls -> f.other, f.value);
 end $$;
 
 create function keyframe_private.require_well_formed_model()
@@ -2899,7 +2900,7 @@ begin
           where m.model = new.model and m.controls ? a.key
         ) then format('applies_to.%s is not a control of %s with values.', a.key, new.model)
         when not exists (
-          select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+          select from keyframe.models m where m.model = new.model and keyframe_private.control_accepts(m.controls -> a.key, a.value)
         ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
       end
       from jsonb_each(new.applies_to) a
@@ -2961,6 +2962,7 @@ begin
     where p.model = old.model and not exists (
       select from keyframe_private.model_prices o
       where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+    delete from keyframe_private.model_markups m where m.model = old.model;
   end if;
   return null;
 end $$;
@@ -3615,11 +3617,11 @@ begin
   return null;
 end $$;
 
--- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit that was released in this
--- transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be held
--- by another start.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget: then false. The replacement of a submit that was released
+-- in this transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be
+-- held by another start.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
   refused keyframe_private.refusal;
@@ -3627,7 +3629,7 @@ begin
   if exists (
     select from keyframe_private.provider_submits s
     where s.prediction_id = prediction.id and s.is_unsent) then
-    return; -- one waits already, with its work
+    return true; -- one waits already, with its work
   end if;
   perform keyframe_private.acquire_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
@@ -3636,10 +3638,12 @@ begin
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;
   perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+  return true;
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
   perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+  return false;
 end $$;
 
 -- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.
@@ -3860,11 +3864,12 @@ begin
     when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
 end $$;
 
--- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. The
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. A model
+-- that the plan names is used without the frames that it does not take; the default model, or one that the request names, refuses them. The
 -- dashboard has the same rules (framesOf):
 --
 --   model                             plan                              becomes
---   takes no last frame               {}                                {"lastFramePredictionId": null}
+--   of the plan, takes no last frame  {}                                {"lastFramePredictionId": null}
 --   a last frame needs a first one    {"firstFramePredictionId": null}  {"firstFramePredictionId": null, "lastFramePredictionId": null}
 --   needs a first frame               {"firstFramePredictionId": null}  {}, so the project's own is used
 --
@@ -3924,7 +3929,7 @@ begin
     select c.name from keyframe_private.known_controls() c
     where (c.kind = 'choice' or c.name = 'negativePrompt')
       and (is_other_model or not chosen.controls ? c.name
-        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+        or c.kind = 'choice' and not keyframe_private.control_accepts(chosen.controls -> c.name, planned -> c.name)));
   -- A first or last frame whose references neither the request nor the plan names uses the project's reference image. But a last frame
   -- always has its first frame as a reference, so a model that takes one image gets only that.
   if not chosen.controls ? 'referenceImages' then
@@ -3994,8 +3999,8 @@ begin
 end $$;
 
 -- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
--- not locked: if it is deleted, the waiting start fails as if the video had failed. previous_start: in the estimate of a film, the start of
--- the previous shot, which has no row.
+-- not locked: if it is deleted, the waiting start fails. previous_start: in the estimate of a film, the start of the previous shot, which has
+-- no row.
 create function keyframe_private.resolve_beginning(
   inout start keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$
@@ -4217,7 +4222,7 @@ begin
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
-      and not keyframe_private.control_takes(control.rule, control.value) then
+      and not keyframe_private.control_accepts(control.rule, control.value) then
       perform keyframe_private.raise_error('unsupported_input', format('%s %s: %s takes %s.', control.name,
         keyframe_private.quote_value(control.value #>> '{}'), chosen.model, keyframe_private.describe_control(control.rule)));
     end if;
@@ -4980,7 +4985,7 @@ declare
     order by i.number);
 begin
   perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+    'What this request started has been deleted. Send a new Idempotency-Key, or request a new quote.');
   return started;
 end $$;
 
@@ -5034,7 +5039,7 @@ comment on function keyframe.start_prediction is 'Starts one run of a step of th
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 --
 -- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots, and then predictions
--- of the owner that wait for a slot. admit_predictions begins with the slots.
+-- of the owner that wait for a slot. admit_predictions takes the slots before the prediction.
 --
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
 -- created no run, or had no answer. Without the lease all fields of `leased` are null: then statements with its id match no row.
@@ -5173,10 +5178,9 @@ begin
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
-  perform keyframe_private.add_next_submit(row_now, due, counted, code);
-  return 'later';
+  return case when keyframe_private.add_next_submit(row_now, due, counted, code) then 'later' else 'failed' end;
 end $$;
-comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up or the next submit does not fit its budget (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
 
 -- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
 -- to the ledger, and move_prediction decides what becomes of the prediction.
@@ -5422,8 +5426,8 @@ begin
 end $$;
 comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. If an administrator has locked the row, it
+-- stays as it is.
 create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -5466,8 +5470,7 @@ begin
       input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
+  return case when keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable') then 'moved' else 'failed' end;
 end $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
@@ -6107,8 +6110,8 @@ end $$;
 
 -- supabase/schemas/40_work/10_tasks.sql
 
--- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later): it is
--- not ended but scheduled again, which retry_work does to any kind.
+-- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later) means: scheduled again. retry_work does
+-- this to any kind.
 --
 --   kind      subject     added by                  ended by
 --   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
@@ -6124,8 +6127,9 @@ end $$;
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
--- A claim deletes polls that are no longer needed (prepare_task), as of a run that is being stored. It hands out as the task give_up a poll or
--- store whose leases expired too often, and a store that is not needed: expire_prediction ends it.
+-- A claim deletes polls, searches, cancels and removals that are no longer needed (prepare_task), such as the poll of a run that is being
+-- stored. It hands out as the task give_up a poll or store whose leases expired too often, and a store that is not needed: expire_prediction
+-- ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -6362,7 +6366,7 @@ begin
 end $$;
 
 create function keyframe_worker.claim_tasks(
-  worker_id uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  worker_id uuid, max_rows integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -6382,7 +6386,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at, cursors) l;
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, max_rows, at, cursors) l;
       cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach leased in array claimed.leased loop
@@ -6395,7 +6399,7 @@ begin
   end if;
   return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
 end $$;
-comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
+comment on function keyframe_worker.claim_tasks is 'Leases due tasks: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
 
 -- supabase/schemas/40_work/20_sweep.sql
 
@@ -6927,9 +6931,10 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. The caller has locked
--- the owner's slots (acquire_lock), so that no other start changes the sums. Several starts of one transaction add up: each sees the rows of
--- those before it. The service's sums omit what other open transactions reserve, so that no owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. A start has locked the
+-- owner's slots (acquire_lock), so that no other start changes the sums; a quote has not, because it reserves nothing. Several starts of one
+-- transaction add up: each sees the rows of those before it. The service's sums omit what other open transactions reserve, so that no owner
+-- waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$
@@ -7403,7 +7408,7 @@ create table keyframe.webhook_deliveries (
 -- Most rows are updated once, and not HOT: their status is in an index. By default vacuum would run after 600,000 of them in three million.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
-comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
+comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts, except those of webhook.test.';
 comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
@@ -7631,7 +7636,7 @@ begin
   end if;
 end $$;
 
--- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
+-- Removes ready work from a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
 -- moved if its resource has changed. Returns how many rows: few, so that a million of one endpoint delay no other's.
 create function keyframe_private.clear_lane(endpoint uuid, resource text, receiver keyframe.webhook_endpoints)
 returns integer language plpgsql volatile set search_path = '' as $$
@@ -7730,7 +7735,7 @@ begin
   return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_leased.worker_id);
 end $$;
 
--- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
+-- Records the results of deliveries that are not locked, and returns which. The failure of a worker that has lost the lease does not
 -- count, because the attempt is made again; its success does, and ends the delivery. An endpoint whose row is locked keeps its
 -- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
 -- statistics say that none are.
@@ -7783,61 +7788,65 @@ begin
   return recorded;
 end $$;
 
--- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. A delivery's place is
--- the bytes of its owner up to it, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is
--- ready again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice (a redelivery adds a second
--- row), is deleted.
-create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
-returns json language plpgsql volatile set search_path = '' as $$
-declare
-  leased_row keyframe_private.work;
-  sent bigint[];
-  too_large bigint[];
-  later bigint[];
-  later_due timestamptz[];
-  endpoints json;
+create type keyframe_private.pending_delivery as (
+  work_id bigint, lane uuid, id uuid, attempt integer, event_id uuid, next_at timestamptz, body text);
+comment on type keyframe_private.pending_delivery is 'A delivery that has not ended, with its work. body: what is sent now; null: nothing, and it is due again at next_at.';
+
+-- Chooses which deliveries of the leased work are sent now: of those that are due, bodies of at most max_bytes in all, but one at least. Each
+-- is ranked by the bytes of its owner up to it, the oldest work first, so that one owner's large bodies delay no other's. Leaves out deliveries
+-- that have ended, and work that is leased twice (a redelivery adds a second row).
+create function keyframe_private.choose_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+returns setof keyframe_private.pending_delivery language plpgsql volatile set search_path = '' as $$
 begin
-  for leased_row in select l.* from unnest(leased) l where l.kind = 'resume' loop
-    perform keyframe_private.resume_deliveries(leased_row, at);
-  end loop;
+  return query
   -- pending: not ended, and leased once. Written as `(select …) is null`: `not exists` may be planned as a join that reads the whole queue.
-  -- due: with its body, and the bytes of its owner up to it. fitting: those with the fewest bytes of an owner, up to max_bytes, but one at least.
   with pending as materialized (
-    select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
-    from unnest(leased) with ordinality l
+    select l.id as work_id, l.owner_id, l.lane, d.id, d.attempts, d.event_id, d.next_attempt_at
+    from unnest(leased) l
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = l.subject offset 0) d
     where l.kind = 'deliver' and d.status = 'pending' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
-    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.turn_order rows unbounded preceding) as bytes_of_owner
+    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.work_id rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
     where p.next_attempt_at <= at
   ), counted as (
-    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
-  ), fitting as (
-    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body)
-  ), by_endpoint as (
-    select f.lane, json_build_object(
-      'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
-      'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', f.deliveries) as endpoint
-    from (
-      select f.lane, json_agg(json_build_object(
-        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.turn_order) as deliveries
-      from fitting f group by f.lane) f
-    cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = f.lane offset 0) e
+    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.work_id rows unbounded preceding) as bytes from due d
   )
-  select coalesce((select json_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
-    array(select d.work_id from due d except select f.work_id from fitting f),
-    array(select p.work_id from pending p where p.next_attempt_at > at order by p.turn_order),
-    array(select p.next_attempt_at from pending p where p.next_attempt_at > at order by p.turn_order)
-  into endpoints, sent, too_large, later, later_due;
-  perform keyframe_private.reschedule_all(too_large, array_fill(at, array[cardinality(too_large)]), at);
-  perform keyframe_private.reschedule_all(later, later_due, at); -- added after `at`, or moved to a later time
+  select c.work_id, c.lane, c.id, c.attempts + 1, c.event_id, at,
+    case when c.bytes <= max_bytes or c.bytes = octet_length(c.body) then c.body end
+  from counted c
+  union all
+  select p.work_id, p.lane, p.id, p.attempts + 1, p.event_id, p.next_attempt_at, null from pending p where p.next_attempt_at > at;
+end $$;
+
+-- Returns what is sent of the leased work, by endpoint, the oldest work first. The rest ends its lease here: what is too large now is ready
+-- again, what is due later (it was added after `at`, or moved) is scheduled, and what was left out is deleted.
+create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+returns json language plpgsql volatile set search_path = '' as $$
+declare
+  leased_row keyframe_private.work;
+  chosen keyframe_private.pending_delivery[];
+begin
+  for leased_row in select l.* from unnest(leased) l where l.kind = 'resume' loop
+    perform keyframe_private.resume_deliveries(leased_row, at);
+  end loop;
+  chosen := array(select c from keyframe_private.choose_deliveries(leased, max_bytes, at) c);
+  perform keyframe_private.reschedule_all(array_agg(c.work_id), array_agg(c.next_at), at)
+  from unnest(chosen) c where c.body is null having count(*) > 0;
   delete from keyframe_private.work w where w.id = any (array(
-    select l.id from unnest(leased) l where l.kind = 'deliver' except select unnest(sent || too_large || later)));
-  return endpoints;
+    select l.id from unnest(leased) l where l.kind = 'deliver' except select c.work_id from unnest(chosen) c));
+  return (
+    select coalesce(json_agg(json_build_object(
+      'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
+      'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', s.deliveries)), '[]')
+    from (
+      select c.lane, json_agg(json_build_object(
+        'id', c.id, 'work_id', c.work_id, 'attempt', c.attempt, 'event_id', c.event_id, 'body', c.body) order by c.work_id) as deliveries
+      from unnest(chosen) c where c.body is not null group by c.lane) s
+    cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = s.lane offset 0) e);
 end $$;
 
 -- Ends the leases of deliveries that the worker holds and does not send.
@@ -7887,7 +7896,7 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, keyframe_private.lease_of('deliver'), max_rows, at, cursors) l;
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, max_rows, at, cursors) l;
     cursors := found_work.cursors;
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);
@@ -7903,7 +7912,7 @@ comment on function keyframe_worker.exchange_deliveries is 'Records the results 
 
 -- Functions that api calls for webhook endpoints.
 
--- The lock does not block the foreign keys of new deliveries, so that creating a project does not wait for a change of an endpoint.
+-- Changes of one endpoint run one at a time. `no key update`, so that a recovery (`key share`) does not wait for them.
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -8289,7 +8298,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Resends to an endpoint of the caller what failed or was missed since a time.';
+comment on function keyframe.recover_webhook_endpoint is 'Sends again what failed since a time, and what was missed while the endpoint was disabled.';
 
 -- supabase/schemas/70_files/10_uploads.sql
 

@@ -15,7 +15,7 @@ begin
   return case queue when 'ask' then 96 when 'copy' then 36 when 'deliver' then 440 end;
 end $$;
 
--- How long a lease lasts. LEASE_SECONDS in keyframe-generate/tasks/claim.ts is the same.
+-- How long a lease lasts. A task of generate normally stops before another worker can lease it: workMs and abortGraceMs are 85 s in all.
 create function keyframe_private.lease_of(queue keyframe_private.work_queue)
 returns interval language plpgsql immutable set search_path = '' as $$
 begin
@@ -28,9 +28,10 @@ end $$;
 --
 -- free is the lesser of what is free of the capacity and of the part. part is the whole capacity. Deliveries to endpoints that are new or
 -- slow are unproven: their part is half, so that they leave the rest to others. Each row that is leased lowers the limit, so a resource that
--- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later; when nearly everything
--- is leased, each still gets up to 4. The same limit holds for an owner; for deliver an owner's rows count twice, because an owner can have
--- twenty endpoints at one host. For deliver, with a capacity of 440 (test/db/work/shares.test.ts has the same table):
+-- is alone ends at two fifths. A fifth of a part and a tenth of the capacity stay free for resources that come later. min(4, free / 6) is for a
+-- worker that is nearly full: it still gives a newcomer a few rows, and never more than a sixth of what is free. The same limit holds for an
+-- owner; for deliver an owner's rows count twice, because an owner can have twenty endpoints at one host. For deliver, with a capacity of 440
+-- (test/db/work/shares.test.ts has the same table):
 --
 --   leased by others                   limit of a resource                  it ends at
 --   nothing                            352 − its own rows                   176
@@ -235,7 +236,7 @@ end $$;
 
 -- cursors: a claim_cursor for each queue. The table swings between empty and full faster than it is analyzed, so we force index scans.
 create function keyframe_private.lease_work(
-  queue keyframe_private.work_queue, for_worker uuid, lease interval, max_rows integer, at timestamptz, inout cursors jsonb,
+  queue keyframe_private.work_queue, for_worker uuid, max_rows integer, at timestamptz, inout cursors jsonb,
   out leased keyframe_private.work[], out is_cut boolean)
 language plpgsql volatile set search_path = '' set plan_cache_mode = force_generic_plan set jit = off set enable_seqscan = off
   set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -262,7 +263,7 @@ begin
     chosen := keyframe_private.choose_rows(queue, walk.lanes, walk.max_to_lease, max_rows, counts);
     with taken as (
       update keyframe_private.work w
-      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + lease
+      set state = 'leased', worker_id = for_worker, lease_token = token, due_at = at + keyframe_private.lease_of(lease_work.queue)
       where w.id = any (chosen.ids) returning w.*
     )
     select coalesce(array_agg(row(t.*)::keyframe_private.work order by t.id), '{}') into leased from taken t;

@@ -66,8 +66,8 @@ begin
   end;
 end $$;
 
--- A model without the control (null) takes none.
-create function keyframe_private.control_takes(control jsonb, value jsonb)
+-- A model without the control (null) accepts none.
+create function keyframe_private.control_accepts(control jsonb, value jsonb)
 returns boolean language plpgsql immutable set search_path = '' as $$
 begin
   if control is null then
@@ -168,7 +168,7 @@ begin
     union all select c.path || '.list must be true: the model takes several images.' from control c
       where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
     union all select c.path || '.default is not among its values.' from control c
-      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
+      where c.item ? 'default' and not keyframe_private.control_accepts(c.item, c.item -> 'default')
     union all select c.path || '.order must name each key of values once, and values must be an object.' from control c
       where c.item ? 'order' and array(select v from jsonb_array_elements_text(c.item -> 'order') v order by v)
         <> array(select v.key from keyframe_private.json_entries(c.item -> 'values') v order by v.key)
@@ -182,7 +182,7 @@ begin
         and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
     union all select f.path || ' must be another control of this model.' from forced f where f.other = f.name or not controls ? f.other
     union all select format('%s is not among the values of %s.', f.path, f.other) from forced f
-      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value);
+      where f.other <> f.name and controls ? f.other and not keyframe_private.control_accepts(controls -> f.other, f.value);
 end $$;
 
 create function keyframe_private.require_well_formed_model()

@@ -40,7 +40,7 @@ begin
           where m.model = new.model and m.controls ? a.key
         ) then format('applies_to.%s is not a control of %s with values.', a.key, new.model)
         when not exists (
-          select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+          select from keyframe.models m where m.model = new.model and keyframe_private.control_accepts(m.controls -> a.key, a.value)
         ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
       end
       from jsonb_each(new.applies_to) a
@@ -102,6 +102,7 @@ begin
     where p.model = old.model and not exists (
       select from keyframe_private.model_prices o
       where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+    delete from keyframe_private.model_markups m where m.model = old.model;
   end if;
   return null;
 end $$;

@@ -219,11 +219,11 @@ begin
   return null;
 end $$;
 
--- Submits a queued prediction once more, or fails it if that does not fit its budget. The replacement of a submit that was released in this
--- transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be held
--- by another start.
+-- Submits a queued prediction once more, or fails it if that does not fit its budget: then false. The replacement of a submit that was released
+-- in this transaction (ended_at = now()) reuses its reservation if it costs no more; money released in an earlier transaction may meanwhile be
+-- held by another start.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions, due_at timestamptz, failures integer, reason text)
-returns void language plpgsql volatile set search_path = '' as $$
+returns boolean language plpgsql volatile set search_path = '' as $$
 declare
   released keyframe_private.provider_submits;
   refused keyframe_private.refusal;
@@ -231,7 +231,7 @@ begin
   if exists (
     select from keyframe_private.provider_submits s
     where s.prediction_id = prediction.id and s.is_unsent) then
-    return; -- one waits already, with its work
+    return true; -- one waits already, with its work
   end if;
   perform keyframe_private.acquire_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
@@ -240,10 +240,12 @@ begin
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;
   perform keyframe_private.add_submits(array[prediction], released, due_at, failures, reason);
+  return true;
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   perform keyframe_private.note_exhausted(prediction.owner_id, refused.code, refused.hint);
   perform keyframe_private.mark_failed(prediction.id, refused.code, refused.sentence, true);
+  return false;
 end $$;
 
 -- Repeated for a day: no run lasts longer. is_unknown: the provider no longer has the run, so its end is unknown.

@@ -102,11 +102,12 @@ begin
     when 'referenceImages' then array['referenceImagePath', 'referenceImagePaths'] end;
 end $$;
 
--- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. The
+-- What a plan says about the frames of a video, as its model can make it. Null says that there is no frame, not even the project's own. A model
+-- that the plan names is used without the frames that it does not take; the default model, or one that the request names, refuses them. The
 -- dashboard has the same rules (framesOf):
 --
 --   model                             plan                              becomes
---   takes no last frame               {}                                {"lastFramePredictionId": null}
+--   of the plan, takes no last frame  {}                                {"lastFramePredictionId": null}
 --   a last frame needs a first one    {"firstFramePredictionId": null}  {"firstFramePredictionId": null, "lastFramePredictionId": null}
 --   needs a first frame               {"firstFramePredictionId": null}  {}, so the project's own is used
 --
@@ -166,7 +167,7 @@ begin
     select c.name from keyframe_private.known_controls() c
     where (c.kind = 'choice' or c.name = 'negativePrompt')
       and (is_other_model or not chosen.controls ? c.name
-        or c.kind = 'choice' and not keyframe_private.control_takes(chosen.controls -> c.name, planned -> c.name)));
+        or c.kind = 'choice' and not keyframe_private.control_accepts(chosen.controls -> c.name, planned -> c.name)));
   -- A first or last frame whose references neither the request nor the plan names uses the project's reference image. But a last frame
   -- always has its first frame as a reference, so a model that takes one image gets only that.
   if not chosen.controls ? 'referenceImages' then
@@ -236,8 +237,8 @@ begin
 end $$;
 
 -- Gives a start that continues the previous shot the end image of that shot's video, or lets it wait for the video (waits_for). The video is
--- not locked: if it is deleted, the waiting start fails as if the video had failed. previous_start: in the estimate of a film, the start of
--- the previous shot, which has no row.
+-- not locked: if it is deleted, the waiting start fails. previous_start: in the estimate of a film, the start of the previous shot, which has
+-- no row.
 create function keyframe_private.resolve_beginning(
   inout start keyframe.predictions, project keyframe.projects, previous_start keyframe.predictions default null)
 language plpgsql volatile set search_path = '' as $$

@@ -103,7 +103,7 @@ begin
       end loop;
     end if;
     if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
-      and not keyframe_private.control_takes(control.rule, control.value) then
+      and not keyframe_private.control_accepts(control.rule, control.value) then
       perform keyframe_private.raise_error('unsupported_input', format('%s %s: %s takes %s.', control.name,
         keyframe_private.quote_value(control.value #>> '{}'), chosen.model, keyframe_private.describe_control(control.rule)));
     end if;

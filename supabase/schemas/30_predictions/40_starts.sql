@@ -333,7 +333,7 @@ declare
     order by i.number);
 begin
   perform keyframe_private.raise_if(started = '{}' and not of_film, 'not_found',
-    'The prediction that this Idempotency-Key started has been deleted. Send a new key.');
+    'What this request started has been deleted. Send a new Idempotency-Key, or request a new quote.');
   return started;
 end $$;
 

@@ -2,7 +2,7 @@
 -- a lock_timeout: ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 --
 -- All functions of generate lock in this order: the leased work, the prediction, its submits by id, the owner's slots, and then predictions
--- of the owner that wait for a slot. admit_predictions begins with the slots.
+-- of the owner that wait for a slot. admit_predictions takes the slots before the prediction.
 --
 -- A call is about the prediction of its leased work. The argument prediction_id is for what counts even if the lease is lost: that a submit
 -- created no run, or had no answer. Without the lease all fields of `leased` are null: then statements with its id match no row.
@@ -141,10 +141,9 @@ begin
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
-  perform keyframe_private.add_next_submit(row_now, due, counted, code);
-  return 'later';
+  return case when keyframe_private.add_next_submit(row_now, due, counted, code) then 'later' else 'failed' end;
 end $$;
-comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up or the next submit does not fit its budget (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent. unanswered_attempt: the attempt whose submit got no answer, so that its run is searched for.';
 
 -- The state of a provider run, from a submit, a poll, a cancel or a callback: report_run takes it from the worker, record_run_state writes it
 -- to the ledger, and move_prediction decides what becomes of the prediction.
@@ -390,8 +389,8 @@ begin
 end $$;
 comment on function keyframe_worker.report_run is 'Records the state of a provider run, as record_run_state does. work_id: the submit, poll or cancel whose result this is. It is done, or it polls in poll_seconds (null: settings.poll_interval).';
 
--- `since`: when the provider began to refuse the model as unknown; null when it has the model again. An administrator who holds the row
--- decides.
+-- `since`: when the provider began to refuse the model as unknown; null when it has the model again. If an administrator has locked the row, it
+-- stays as it is.
 create function keyframe_private.set_refused(step keyframe.generation_step, model text, since timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
@@ -434,7 +433,6 @@ begin
       input = keyframe_private.resolve_input(p.input, project, next_model), updated_at = now()
   where p.id = row_now.id
   returning p.* into row_now;
-  perform keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable');
-  return 'moved';
+  return case when keyframe_private.add_next_submit(row_now, now(), 0, 'model_unavailable') then 'moved' else 'failed' end;
 end $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';

@@ -1,5 +1,5 @@
--- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later): it is
--- not ended but scheduled again, which retry_work does to any kind.
+-- The work of generate: each kind, what adds it (lost work: 20_sweep.sql) and what ends it. (later) means: scheduled again. retry_work does
+-- this to any kind.
 --
 --   kind      subject     added by                  ended by
 --   submit    prediction  add_submit_work           report_run (it becomes the run's poll), fail_prediction,
@@ -15,8 +15,9 @@
 --   admit     owner       admit_next, if it failed  admit_predictions
 --   remove    owner       add_removal_work          begin_removal, if no file is left; record_files_removed (later)
 --
--- A claim deletes polls that are no longer needed (prepare_task), as of a run that is being stored. It hands out as the task give_up a poll or
--- store whose leases expired too often, and a store that is not needed: expire_prediction ends it.
+-- A claim deletes polls, searches, cancels and removals that are no longer needed (prepare_task), such as the poll of a run that is being
+-- stored. It hands out as the task give_up a poll or store whose leases expired too often, and a store that is not needed: expire_prediction
+-- ends it.
 
 create function keyframe_private.add_submit_work(
   p keyframe.predictions, due_at timestamptz default clock_timestamp(), failures integer default 0, reason text default null)
@@ -253,7 +254,7 @@ begin
 end $$;
 
 create function keyframe_worker.claim_tasks(
-  worker_id uuid, max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  worker_id uuid, max_rows integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
   cursors jsonb default '{}', poll_seconds double precision default null)
 returns jsonb language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -273,7 +274,7 @@ begin
   perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
   if max_rows > 0 and may_be_due then
     foreach queue in array queues loop
-      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, make_interval(secs => lease_seconds), max_rows, at, cursors) l;
+      select l.* into claimed from keyframe_private.lease_work(queue, worker_id, max_rows, at, cursors) l;
       cursors := claimed.cursors;
       is_more := is_more or claimed.is_cut or cardinality(claimed.leased) > 0;
       foreach leased in array claimed.leased loop
@@ -286,4 +287,4 @@ begin
   end if;
   return jsonb_build_object('tasks', tasks, 'cursors', cursors, 'more', is_more);
 end $$;
-comment on function keyframe_worker.claim_tasks is 'Leases due tasks for lease_seconds: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';
+comment on function keyframe_worker.claim_tasks is 'Leases due tasks: { tasks: [{ task, id, work_id, lease_token, owner_id, … }], cursors, more }. cursors: those of the last claim, so that lanes take turns. max_rows 0: a heartbeat only.';

@@ -58,9 +58,10 @@ begin
   ) u;
 end $$;
 
--- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. The caller has locked
--- the owner's slots (acquire_lock), so that no other start changes the sums. Several starts of one transaction add up: each sees the rows of
--- those before it. The service's sums omit what other open transactions reserve, so that no owner waits for another.
+-- Raises budget_exceeded, balance_exhausted or price_unknown unless a cost fits, and spending_stopped without settings. A start has locked the
+-- owner's slots (acquire_lock), so that no other start changes the sums; a quote has not, because it reserves nothing. Several starts of one
+-- transaction add up: each sees the rows of those before it. The service's sums omit what other open transactions reserve, so that no owner
+-- waits for another.
 create function keyframe_private.require_budget(
   owner uuid, cost keyframe_private.run_cost, at timestamptz, client text default null, is_start boolean default true)
 returns void language plpgsql volatile set search_path = '' as $$

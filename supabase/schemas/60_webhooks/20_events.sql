@@ -56,7 +56,7 @@ create table keyframe.webhook_deliveries (
 -- Most rows are updated once, and not HOT: their status is in an index. By default vacuum would run after 600,000 of them in three million.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
-comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
+comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts, except those of webhook.test.';
 comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';

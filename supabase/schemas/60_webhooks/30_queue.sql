@@ -58,7 +58,7 @@ begin
   end if;
 end $$;
 
--- Takes ready work out of a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
+-- Removes ready work from a lane to which it does not belong: it is deleted if the endpoint is disabled or deleted (receiver is null), and
 -- moved if its resource has changed. Returns how many rows: few, so that a million of one endpoint delay no other's.
 create function keyframe_private.clear_lane(endpoint uuid, resource text, receiver keyframe.webhook_endpoints)
 returns integer language plpgsql volatile set search_path = '' as $$

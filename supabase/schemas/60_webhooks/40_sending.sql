@@ -46,7 +46,7 @@ begin
   return exists (select from keyframe_private.work w where w.id = work_id and w.worker_id = is_leased.worker_id);
 end $$;
 
--- Records the results of deliveries that nobody has locked, and returns which. The failure of a worker that has lost the lease does not
+-- Records the results of deliveries that are not locked, and returns which. The failure of a worker that has lost the lease does not
 -- count, because the attempt is made again; its success does, and ends the delivery. An endpoint whose row is locked keeps its
 -- state until its next result. Each table is read by its keys (`any`): a join lets Postgres read all deliveries that are pending when its
 -- statistics say that none are.
@@ -99,61 +99,65 @@ begin
   return recorded;
 end $$;
 
--- Of the leased work, returns the deliveries to send, in order, by endpoint, with bodies of at most max_bytes in all. A delivery's place is
--- the bytes of its owner up to it, so that one owner's large bodies delay no other's. The rest ends its lease here: what is too large now is
--- ready again, what is due later is scheduled, and the work of deliveries that have ended, or are leased twice (a redelivery adds a second
--- row), is deleted.
-create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
-returns json language plpgsql volatile set search_path = '' as $$
-declare
-  leased_row keyframe_private.work;
-  sent bigint[];
-  too_large bigint[];
-  later bigint[];
-  later_due timestamptz[];
-  endpoints json;
+create type keyframe_private.pending_delivery as (
+  work_id bigint, lane uuid, id uuid, attempt integer, event_id uuid, next_at timestamptz, body text);
+comment on type keyframe_private.pending_delivery is 'A delivery that has not ended, with its work. body: what is sent now; null: nothing, and it is due again at next_at.';
+
+-- Chooses which deliveries of the leased work are sent now: of those that are due, bodies of at most max_bytes in all, but one at least. Each
+-- is ranked by the bytes of its owner up to it, the oldest work first, so that one owner's large bodies delay no other's. Leaves out deliveries
+-- that have ended, and work that is leased twice (a redelivery adds a second row).
+create function keyframe_private.choose_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+returns setof keyframe_private.pending_delivery language plpgsql volatile set search_path = '' as $$
 begin
-  for leased_row in select l.* from unnest(leased) l where l.kind = 'resume' loop
-    perform keyframe_private.resume_deliveries(leased_row, at);
-  end loop;
+  return query
   -- pending: not ended, and leased once. Written as `(select …) is null`: `not exists` may be planned as a join that reads the whole queue.
-  -- due: with its body, and the bytes of its owner up to it. fitting: those with the fewest bytes of an owner, up to max_bytes, but one at least.
   with pending as materialized (
-    select l.id as work_id, l.owner_id, l.lane, l.ordinality as turn_order, d.id, d.attempts, d.event_id, d.next_attempt_at
-    from unnest(leased) with ordinality l
+    select l.id as work_id, l.owner_id, l.lane, d.id, d.attempts, d.event_id, d.next_attempt_at
+    from unnest(leased) l
     cross join lateral (select o.* from keyframe.webhook_deliveries o where o.id = l.subject offset 0) d
     where l.kind = 'deliver' and d.status = 'pending' and (
       select true from keyframe_private.work o where o.queue = 'deliver' and o.lane = l.lane and o.subject = l.subject and o.state = 'leased'
         and (o.id < l.id or o.lease_token <> l.lease_token) limit 1) is null
   ), due as materialized (
-    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.turn_order rows unbounded preceding) as bytes_of_owner
+    select p.*, v.body, sum(octet_length(v.body)) over (partition by p.owner_id order by p.work_id rows unbounded preceding) as bytes_of_owner
     from pending p
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = p.event_id) v
     where p.next_attempt_at <= at
   ), counted as (
-    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.turn_order rows unbounded preceding) as bytes from due d
-  ), fitting as (
-    select c.* from counted c where c.bytes <= max_bytes or c.bytes = octet_length(c.body)
-  ), by_endpoint as (
-    select f.lane, json_build_object(
-      'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
-      'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', f.deliveries) as endpoint
-    from (
-      select f.lane, json_agg(json_build_object(
-        'id', f.id, 'work_id', f.work_id, 'attempt', f.attempts + 1, 'event_id', f.event_id, 'body', f.body) order by f.turn_order) as deliveries
-      from fitting f group by f.lane) f
-    cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = f.lane offset 0) e
+    select d.*, sum(octet_length(d.body)) over (order by d.bytes_of_owner, d.work_id rows unbounded preceding) as bytes from due d
   )
-  select coalesce((select json_agg(b.endpoint) from by_endpoint b), '[]'), array(select f.work_id from fitting f),
-    array(select d.work_id from due d except select f.work_id from fitting f),
-    array(select p.work_id from pending p where p.next_attempt_at > at order by p.turn_order),
-    array(select p.next_attempt_at from pending p where p.next_attempt_at > at order by p.turn_order)
-  into endpoints, sent, too_large, later, later_due;
-  perform keyframe_private.reschedule_all(too_large, array_fill(at, array[cardinality(too_large)]), at);
-  perform keyframe_private.reschedule_all(later, later_due, at); -- added after `at`, or moved to a later time
+  select c.work_id, c.lane, c.id, c.attempts + 1, c.event_id, at,
+    case when c.bytes <= max_bytes or c.bytes = octet_length(c.body) then c.body end
+  from counted c
+  union all
+  select p.work_id, p.lane, p.id, p.attempts + 1, p.event_id, p.next_attempt_at, null from pending p where p.next_attempt_at > at;
+end $$;
+
+-- Returns what is sent of the leased work, by endpoint, the oldest work first. The rest ends its lease here: what is too large now is ready
+-- again, what is due later (it was added after `at`, or moved) is scheduled, and what was left out is deleted.
+create function keyframe_private.hand_out_deliveries(leased keyframe_private.work[], max_bytes integer, at timestamptz)
+returns json language plpgsql volatile set search_path = '' as $$
+declare
+  leased_row keyframe_private.work;
+  chosen keyframe_private.pending_delivery[];
+begin
+  for leased_row in select l.* from unnest(leased) l where l.kind = 'resume' loop
+    perform keyframe_private.resume_deliveries(leased_row, at);
+  end loop;
+  chosen := array(select c from keyframe_private.choose_deliveries(leased, max_bytes, at) c);
+  perform keyframe_private.reschedule_all(array_agg(c.work_id), array_agg(c.next_at), at)
+  from unnest(chosen) c where c.body is null having count(*) > 0;
   delete from keyframe_private.work w where w.id = any (array(
-    select l.id from unnest(leased) l where l.kind = 'deliver' except select unnest(sent || too_large || later)));
-  return endpoints;
+    select l.id from unnest(leased) l where l.kind = 'deliver' except select c.work_id from unnest(chosen) c));
+  return (
+    select coalesce(json_agg(json_build_object(
+      'endpoint_id', e.id, 'url', e.url, 'max_open', case when e.failing_since is null then e.max_in_flight else 1 end,
+      'secrets', keyframe_private.webhook_secrets_of(e.id, at), 'deliveries', s.deliveries)), '[]')
+    from (
+      select c.lane, json_agg(json_build_object(
+        'id', c.id, 'work_id', c.work_id, 'attempt', c.attempt, 'event_id', c.event_id, 'body', c.body) order by c.work_id) as deliveries
+      from unnest(chosen) c where c.body is not null group by c.lane) s
+    cross join lateral (select o.* from keyframe.webhook_endpoints o where o.id = s.lane offset 0) e);
 end $$;
 
 -- Ends the leases of deliveries that the worker holds and does not send.
@@ -203,7 +207,7 @@ begin
     perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
   end if;
   if max_rows > 0 then
-    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, keyframe_private.lease_of('deliver'), max_rows, at, cursors) l;
+    select l.* into found_work from keyframe_private.lease_work('deliver', worker_id, max_rows, at, cursors) l;
     cursors := found_work.cursors;
     is_more := found_work.is_cut or cardinality(found_work.leased) > 0;
     endpoints := keyframe_private.hand_out_deliveries(found_work.leased, max_bytes, at);

@@ -1,6 +1,6 @@
 -- Functions that api calls for webhook endpoints.
 
--- The lock does not block the foreign keys of new deliveries, so that creating a project does not wait for a change of an endpoint.
+-- Changes of one endpoint run one at a time. `no key update`, so that a recovery (`key share`) does not wait for them.
 create function keyframe_private.own_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
 declare
@@ -386,4 +386,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Resends to an endpoint of the caller what failed or was missed since a time.';
+comment on function keyframe.recover_webhook_endpoint is 'Sends again what failed since a time, and what was missed while the endpoint was disabled.';

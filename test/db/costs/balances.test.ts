@@ -278,18 +278,25 @@ describe("a markup", () => {
     await grant(1);
     const { id, lease } = await submitted();
     await markup(1.5);
-    await retryLater(db.sql, id, lease);
+    expect(await retryLater(db.sql, id, lease)).toBe("failed");
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "balance_exhausted" });
   });
 
-  test("a markup for one model that gets another name → applies under both names, in place of the general markup", async () => {
-    const factor = (model: string) => scalar(db.sql`select keyframe_private.markup_of(${model})::float`);
+  test("a markup for one model that gets another name → renamed with it; while another step has the old name, under both", async () => {
+    const factors = async () =>
+      await Promise.all(
+        ["google/nano-banana", "test/renamed", MODEL].map((model) =>
+          scalar(db.sql`select keyframe_private.markup_of(${model})::float`),
+        ),
+      );
     await markup(2);
-    await db.sql`insert into keyframe_private.model_markups values ('prunaai/p-video', 5)`;
-    await db.sql`update keyframe.models set model = 'test/renamed' where model = 'prunaai/p-video'`;
-    expect(await factor("test/renamed")).toBe(5);
-    expect(await factor(MODEL)).toBe(2);
-    await db.sql`update keyframe.models set model = 'prunaai/p-video' where model = 'test/renamed'`;
+    await db.sql`insert into keyframe_private.model_markups values ('google/nano-banana', 5)`;
+    await db.sql`update keyframe.models set model = 'test/renamed' where step = 'first-frame' and model = 'google/nano-banana'`;
+    expect(await factors()).toEqual([5, 5, 2]);
+    await db.sql`update keyframe.models set model = 'test/renamed' where model = 'google/nano-banana'`;
+    expect(await factors()).toEqual([2, 5, 2]);
+    await db.sql`update keyframe.models set model = 'google/nano-banana' where model = 'test/renamed'`;
+    expect(await factors()).toEqual([5, 2, 2]);
     const unknown = db.sql`insert into keyframe_private.model_markups values ('test/none', 5)`;
     expect((await refusalOf(unknown)).constraint).toBe("model_is_known");
   });

@@ -111,7 +111,8 @@ describe("a quote", () => {
     const made = await quote();
     const { prediction } = await start(made);
     await db.sql`delete from keyframe.predictions where id = ${prediction.id}`;
-    expect(await codeOf(start(made))).toBe("not_found");
+    const detail = "What this request started has been deleted. Send a new Idempotency-Key, or request a new quote.";
+    expect(await refusalOf(start(made))).toMatchObject({ message: "not_found", detail });
     expect(await started()).toMatchObject({ predictions: 0 });
   });
 

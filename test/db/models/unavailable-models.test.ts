@@ -168,6 +168,14 @@ describe("a submit whose model the provider does not know", () => {
     expect(row.error_code).toBe("model_unavailable");
   });
 
+  test("the provider does not know a submit's model, and the next one does not fit the owner's budget → failed", async () => {
+    const task = await taskOf((await startFrame()).id);
+    await db.sql`insert into keyframe_private.owner_budgets (owner_id, day_micros) values (${world.owner}, 0)`;
+    expect(await refuseModel(task)).toBe("failed");
+    expect(await readRow(db.sql, task?.id ?? "")).toMatchObject({ status: "failed", error_code: "price_unknown" });
+    await db.sql`delete from keyframe_private.owner_budgets where owner_id = ${world.owner}`;
+  });
+
   test("the provider refuses a model while an administrator holds its row → the submit moves to the next one all the same", async () => {
     const task = await taskOf((await startFrame()).id);
     await db.sql.begin(async (holder) => {

@@ -65,7 +65,7 @@ test("requests of all kinds by one owner at once, eight of each, next to the wor
       const { deliveries } = await exchange(db.sql);
       await exchange(db.sql, { results: deliveries.map((one) => resultOf(one)), maxRows: 0 });
     } else if (i % 3 === 1) {
-      for (const { id, lease_token, task } of await claim(db.sql, 5, { leaseSeconds: 5 })) {
+      for (const { id, lease_token, task } of await claim(db.sql, 5)) {
         if (task === "submit") await providerSays(db.sql, { id, run: `run-${id}`, status: "succeeded" });
         else if (task === "store") await complete(db.sql, id, lease_token);
       }

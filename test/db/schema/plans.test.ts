@@ -172,7 +172,7 @@ const STATEMENTS: Asked[] = [
   ["a rare status", "keyframe.list_webhook_deliveries({endpoint}, 'exhausted', 21)", 7, USER],
   ["a recovery", "keyframe.recover_webhook_endpoint({endpoint}, now() - interval '30 days')", 8, USER],
   ["the health of a user's endpoints", "keyframe.webhook_health()", 24, USER],
-  ["a claim", "keyframe_worker.claim_tasks(gen_random_uuid(), 10, 60)", 60],
+  ["a claim", "keyframe_worker.claim_tasks(gen_random_uuid(), 10)", 60],
   ["the look of a call that waits", "keyframe_private.has_due_work('{copy,ask}', '-infinity')", 1],
   ["the sweep", "keyframe_private.sweep()", 60],
   ["the pruning", "keyframe_private.prune()", 5000],
@@ -255,7 +255,7 @@ describe("10,000 waiting predictions of one owner, 12,000 due deliveries of one 
   test.each<Asked>([
     ["a user's endpoints", "keyframe.list_webhook_endpoints()", 20, USER],
     ["the service-wide endpoints", "keyframe.list_webhook_endpoints()", 20, SERVICE],
-    ["a claim, which makes a thousand rows ready", "keyframe_worker.claim_tasks(gen_random_uuid(), 10, 60)", 1000],
+    ["a claim, which makes a thousand rows ready", "keyframe_worker.claim_tasks(gen_random_uuid(), 10)", 1000],
     ["a call's look", "keyframe_private.has_due_work(array['deliver'::keyframe_private.work_queue], '-infinity')", 1],
     ["the sweep", "keyframe_private.sweep()", 60],
     [

@@ -8,9 +8,10 @@ import { planOfStep } from "../../../shared/contract/projects.ts";
 import { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 import { isErrorCode } from "../../../shared/http/errors.ts";
 import { NO_CONTROLS } from "../../../shared/replicate/build-input.ts";
+import { COMMON_LIMITS } from "../../../shared/worker/limits.ts";
 import { IMAGE_LIMIT_BYTES } from "../../../shared/api/http/request-body.ts";
 import { MAX_OUTPUT_BYTES } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
-import { LEASE_SECONDS } from "../../../supabase/functions/keyframe-generate/tasks/claim.ts";
+import { GENERATE_LIMITS } from "../../../supabase/functions/keyframe-generate/tasks/run-task.ts";
 import { DELIVER_LIMITS } from "../../../supabase/functions/keyframe-deliver/deliveries/delivery-work.ts";
 import { useDatabase } from "../../support/database/clone-database.ts";
 
@@ -22,10 +23,12 @@ test("the types of events in SQL → equal those of the contract, and webhook.te
   expect(row?.types).toEqual([...EVENT_TYPES, "webhook.test"]);
 });
 
-test("the lease of a task, and how many deliveries a worker may have open, in SQL → equal those of the workers", async () => {
-  const [row] = await db.sql`
-    select extract(epoch from keyframe_private.lease_of('ask'))::int as lease, keyframe_private.capacity_of('deliver') as capacity`;
-  expect(row).toEqual({ lease: LEASE_SECONDS, capacity: DELIVER_LIMITS.maxOpen });
+test("the lease of a task in SQL → outlasts its work; a worker's capacity in SQL → equals what it may have open", async () => {
+  const [row] = await db.sql<{ lease: number; generate: number; deliver: number }[]>`
+    select 1000 * extract(epoch from least(keyframe_private.lease_of('ask'), keyframe_private.lease_of('copy')))::int as lease,
+      keyframe_private.capacity_of('ask') + keyframe_private.capacity_of('copy') as generate, keyframe_private.capacity_of('deliver') as deliver`;
+  expect(row).toMatchObject({ generate: GENERATE_LIMITS.maxOpen, deliver: DELIVER_LIMITS.maxOpen });
+  expect(row?.lease).toBeGreaterThan(GENERATE_LIMITS.workMs + COMMON_LIMITS.abortGraceMs);
 });
 
 test("every error that a SQL function raises → has a code of the API", async () => {

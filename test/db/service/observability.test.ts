@@ -132,7 +132,7 @@ test.each<[what: string, report: object]>([
   ["of huge numbers", { callMs: 1e300, isProcess: 1 }],
   ["of other shapes", { callMs: [], isProcess: {} }],
 ])("a worker's report $0 → unreadable figures are left out; the other worker's stay", async (_what, report) => {
-  await db.sql`select keyframe_worker.claim_tasks(gen_random_uuid(), 0, 90, report => '{"callMs": 1500}')`;
+  await db.sql`select keyframe_worker.claim_tasks(gen_random_uuid(), 0, report => '{"callMs": 1500}')`;
   await claims(report);
   const { workers } = await read();
   expect(workers.generate.callSeconds).toBe(1.5);
@@ -313,7 +313,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     async () => {
       for (let i = 0; i < 3; i++)
         await seedPrediction(db.sql, await addWorld(db), { columns: { ...DUE, model: "a/slow" } });
-      for (const worker of [1, 2]) await claimOnly(db.sql, worker, { leaseSeconds: 90, worker: crypto.randomUUID() });
+      for (const worker of [1, 2]) await claimOnly(db.sql, worker, { worker: crypto.randomUUID() });
       await db.sql`update keyframe_private.work set due_at = due_at - interval '11 seconds' where id in (
         select id from keyframe_private.work where state = 'leased' order by id limit 1)`;
       await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 2);

@@ -21,7 +21,7 @@ const addressOf = async (sql: Sql) => {
 };
 
 test.each([
-  ["claim_tasks", { lease_seconds: 60 }],
+  ["claim_tasks", {}],
   ["exchange_deliveries", { results: [] }],
 ])(
   "%s by another project's process, or without an address in the Vault → refused; by this one's, or a function → accepted",

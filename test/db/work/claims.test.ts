@@ -226,7 +226,7 @@ describe("a task that is put off", () => {
     expect(await readRow(db.sql, id)).toMatchObject(waiting);
   });
 
-  test("a poll without news, or with progress → earlier failures no longer count; polled again after poll_interval", async () => {
+  test("a poll that finds the same state, or progress → earlier failures no longer count; polled again after poll_interval", async () => {
     const columns = { failures: 7, last_error: "provider_unavailable" };
     const polled = await seedPrediction(db.sql, world, { status: "processing", columns });
     const says = { id: polled.id, run: polled.run ?? "", lease: polled.lease ?? "" };
@@ -317,7 +317,7 @@ test("four lanes, with the newest work in the first → two claims of two tasks 
     for (let claims = 0; claims < 2; claims++) {
       const [row] = await sql<{ lanes: string[]; cursors: object }[]>`
         select array(select w.lane from unnest(l.leased) w) as lanes, l.cursors
-        from keyframe_private.lease_work('ask', ${worker}, interval '1 minute', 2, now(), ${sql.json(cursors)}) l`;
+        from keyframe_private.lease_work('ask', ${worker}, 2, now(), ${sql.json(cursors)}) l`;
       reached.push(...(row?.lanes ?? []));
       cursors = row?.cursors ?? {};
     }
@@ -338,7 +338,7 @@ test("two resources with the same four lanes each, which never get empty → 40 
     for (let claims = 0; claims < 40; claims++) {
       const [row] = await sql<{ lanes: string[]; cursors: object }[]>`
         select array(select concat(w.resource, w.lane) from unnest(l.leased) w) as lanes, l.cursors
-        from keyframe_private.lease_work('ask', ${crypto.randomUUID()}, interval '1 minute', 2, now(), ${sql.json(cursors)}) l`;
+        from keyframe_private.lease_work('ask', ${crypto.randomUUID()}, 2, now(), ${sql.json(cursors)}) l`;
       for (const lane of row?.lanes ?? []) reached.add(lane);
       cursors = row?.cursors ?? {};
     }

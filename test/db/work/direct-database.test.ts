@@ -184,7 +184,7 @@ test("the database answers nothing at the begin of a call → the driver's timeo
 test("a process is killed while its claim waits → the claim is not committed, and work that becomes due is free", async () => {
   using network = forward(db.url);
   const call = open({}, network.url);
-  const claiming = refusal(call("claim_tasks", { worker_id: worker, max_rows: 1, lease_seconds: 60, wait_ms: 1_000 }));
+  const claiming = refusal(call("claim_tasks", { worker_id: worker, max_rows: 1, wait_ms: 1_000 }));
   await untilACallWaits(db.sql);
   network.cut("now");
   await claiming;
@@ -197,7 +197,7 @@ test("a process is killed while its claim waits → the claim is not committed, 
 test("a worker's machine disappears before its claim is committed → the claimed work is free after one statement's time limit", async () => {
   using network = forward(db.url);
   const call = open({ statementMs: 1_000 }, network.url);
-  const claiming = refusal(call("claim_tasks", { worker_id: worker, max_rows: 10, lease_seconds: 60, wait_ms: 700 }));
+  const claiming = refusal(call("claim_tasks", { worker_id: worker, max_rows: 10, wait_ms: 700 }));
   await untilACallWaits(db.sql);
   network.stall();
   const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });

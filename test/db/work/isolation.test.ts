@@ -39,7 +39,7 @@ const idsOf = (tasks: Task[]) => tasks.map(({ id }) => id).toSorted();
 
 const claimTasks = async (sql: Sql, worker: string, cursors: object = {}) =>
   await callWorker<{ tasks: Task[]; cursors: object }>(sql, "claim_tasks", {
-    ...{ worker_id: worker, max_rows: 10, lease_seconds: 60, poll_seconds: 0, cursors },
+    ...{ worker_id: worker, max_rows: 10, poll_seconds: 0, cursors },
   });
 
 test("a submit's lease expires after its run failed and while the next submit is under way → no third submit is added", async () => {

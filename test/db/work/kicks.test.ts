@@ -144,7 +144,7 @@ describe("the record of kicks", () => {
       await WORK.generate?.(sql, world, 1);
       await db.sql.begin(async (second) => {
         await second`set local statement_timeout = '5s'`; // unlike a lock_timeout, nobody's exception handler takes it
-        await callWorker(second, "claim_tasks", { worker_id: crypto.randomUUID(), max_rows: 1, lease_seconds: 60 });
+        await callWorker(second, "claim_tasks", { worker_id: crypto.randomUUID(), max_rows: 1 });
         expect((await second`select keyframe_private.kick('generate') as made`)[0]?.made).toBe(true);
       });
       expect(await kicksOf(() => WORK.generate?.(db.sql, other, 1) ?? Promise.reject())).toBe(1);

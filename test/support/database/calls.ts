@@ -8,7 +8,7 @@ export type Task = Record<string, unknown> & { task: string; id: string; lease_t
 
 const WORKER = crypto.randomUUID();
 
-type ClaimOptions = { leaseSeconds?: number; heartbeatMs?: number; waitMs?: number; worker?: string };
+type ClaimOptions = { heartbeatMs?: number; waitMs?: number; worker?: string };
 
 /** What a worker claims and begins. `worker`: the process. Claims again in place of tasks that are dropped as they begin. */
 export async function claim(sql: AnySql, maxRows = 10, options: ClaimOptions = {}): Promise<Task[]> {
@@ -34,12 +34,11 @@ export async function sweepAndClaim(sql: AnySql): Promise<Task[]> {
 export async function claimOnly(
   sql: AnySql,
   maxRows = 10,
-  { leaseSeconds = 60, heartbeatMs = 0, waitMs = 0, worker = WORKER }: ClaimOptions = {},
+  { heartbeatMs = 0, waitMs = 0, worker = WORKER }: ClaimOptions = {},
 ): Promise<Task[]> {
   const answer = await callWorker<{ tasks: Task[] }>(sql, "claim_tasks", {
     worker_id: worker,
     max_rows: maxRows,
-    lease_seconds: leaseSeconds,
     heartbeat_ms: heartbeatMs,
     wait_ms: waitMs,
   });

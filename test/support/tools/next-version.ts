@@ -89,8 +89,8 @@ async function makeNextVersion(released: Checkout, parent: string): Promise<Chec
   const functions = "supabase/functions";
   await edit(
     "shared/api/routes/projects.ts",
-    "element_ids: elementIds, plan, ...idempotency",
-    'element_ids: elementIds, plan, director: "Ada", ...idempotency',
+    "...toRow(body), ...idempotency",
+    '...toRow(body), director: "Ada", ...idempotency',
   );
   await edit(
     `${functions}/keyframe-generate/tasks/claim.ts`,

@@ -41,11 +41,9 @@ export async function callBack(walk: Walk, run: Run, state: number, named = run.
     throw new Error(`A callback of ${run.prediction} that names ${named} was answered ${outcome}.`);
 }
 
-/** Longer than a walk takes on a busy machine, and shorter than `wait`, which alone is to end leases. */
-const LEASE_SECONDS = 110;
-
+/** The lease, of 90 s, is longer than a walk takes on a busy machine, and shorter than `wait`, which alone is to end leases. */
 export async function claimInto(walk: Walk, worker: Worker, most: number): Promise<void> {
-  const tasks = await claimOnly(walk.db.sql, most, { leaseSeconds: LEASE_SECONDS, worker: worker.id });
+  const tasks = await claimOnly(walk.db.sql, most, { worker: worker.id });
   worker.tasks.push(...tasks.map((task) => ({ task, isBegun: false, run: null })));
 }
 

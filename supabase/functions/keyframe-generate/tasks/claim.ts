@@ -2,9 +2,6 @@ import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 import type { ClaimRequest } from "../../../../shared/worker/worker.ts";
 
-/** Longer than workMs and abortGraceMs (85 s), so a task normally stops before another worker can lease it. A lost lease records nothing. */
-export const LEASE_SECONDS = 90;
-
 /** How many tasks one claim leases from each queue. */
 const CLAIM_AT_ONCE = 10;
 
@@ -27,7 +24,6 @@ export function createClaim(call: CallDatabase, pollSeconds: number | null, addr
     const answer = await call("claim_tasks", {
       worker_id,
       max_rows: isStopping ? 0 : Math.min(free, CLAIM_AT_ONCE),
-      lease_seconds: LEASE_SECONDS,
       heartbeat_ms: heartbeatMs,
       wait_ms: waitMs,
       report: { callMs: Math.round(callMs), isProcess: address !== undefined, address },

@@ -81,7 +81,10 @@ export function createDatabase(callOnce: CallDatabase, call: CallDatabase, pollS
       const failure = { ...prediction(task), ...reason, retryable, attempt_without_run };
       return z.boolean().parse(await call("fail_prediction", failure));
     },
-    /** Retries the task later, with the reason's code in `work.last_error`. After too many failed submits the prediction fails. */
+    /**
+     * Retries the task later, with the reason's code in `work.last_error`. The prediction fails after too many failed submits, or if the
+     * next one does not fit the budget.
+     */
     async retryPrediction(
       task: PredictionTask,
       reason: RetryReason,

@@ -38,7 +38,7 @@ beforeAll(() =>
         timestamptz '2026-01-01' + make_interval(secs => a.due / 1000.0)
       from jsonb_to_recordset(added) a (id uuid, queue keyframe_private.work_queue, owner text, resource text, due float8);
       foreach one in array queues loop
-        select * into l from keyframe_private.lease_work(one, worker, '90 s', max_rows, at, cursors);
+        select * into l from keyframe_private.lease_work(one, worker, max_rows, at, cursors);
         cursors := l.cursors;
         leased := leased || coalesce((
           select jsonb_agg(jsonb_build_object('work_id', w.id, 'id', w.subject)) from unnest(l.leased) w), '[]');
@@ -229,7 +229,7 @@ const ownHosts = (owners: number, answer: Answer): Receivers[] =>
 const hangsFromTwoSecondsOn: Answer = (now) => (now < 2_000 ? 50 : REQUEST_LIMIT_MS);
 const takesAlmostThreeSeconds: Answer = () => 2_900;
 
-/** There is a place at once: an event waits for the next claim only, at most 100 ms. */
+/** Capacity is free at once, so an event waits only for the next claim, at most 100 ms. */
 const NEXT_CLAIM_MS = 110;
 
 test.each<[what: string, loads: Receivers[], innocents?: Partial<Receivers>, endMs?: number]>([
