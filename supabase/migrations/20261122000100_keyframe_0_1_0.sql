@@ -3775,6 +3775,8 @@ comment on function keyframe_worker.record_search_ended is 'Ends the search for 
 --   {"firstFrameImagePath": "projects/a.png"}  … begins on that image: the fields of one image replace each other (fields_of_image)
 --   model B                                    B, the prompt, continues the previous shot: other values were chosen for A
 --
+-- A plan without a model is for the step's default model: a request that names that one gets the other values too.
+--
 -- A plan is kept while models, takes and the film change. What is no longer possible is left out:
 --
 --   A has no length of 10 seconds              … the model's default length
@@ -3904,7 +3906,8 @@ declare
   planned_model constant text := planned ->> 'model';
   named_model constant text := nullif(start.model, ''); -- the column's default: none is named
   is_planned_model constant boolean := named_model is null and planned_model is not null;
-  is_other_model constant boolean := named_model is not null and named_model is distinct from planned_model;
+  default_model text;
+  is_other_model boolean; -- than the plan is for
   chosen keyframe.models;
   image text;
 begin
@@ -3913,9 +3916,9 @@ begin
   if planned = '{}' and project.reference_image_path is null then
     return;
   end if;
-  select m.* into chosen from keyframe.models m
-  where m.step = start.step
-    and m.model = coalesce(start.model, (select d.model from keyframe.step_defaults d where d.step = start.step));
+  select d.model into default_model from keyframe.step_defaults d where d.step = start.step;
+  is_other_model := named_model is not null and named_model is distinct from coalesce(planned_model, default_model);
+  select m.* into chosen from keyframe.models m where m.step = start.step and m.model = coalesce(start.model, default_model);
   perform keyframe_private.raise_if(is_planned_model and keyframe_private.is_available(chosen, now()) is not true, 'model_unavailable',
     format('This shot''s plan uses the model %s, which is not available. Change the plan, or name another model.', planned_model));
   planned := planned - 'model'::text;

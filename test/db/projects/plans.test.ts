@@ -52,10 +52,23 @@ describe("a start of a planned step", () => {
     expect(input.durationSeconds).not.toBe(10);
   });
 
+  test("a plan without a model → a start that names the default model has all its settings; another model, the prompt only", async () => {
+    const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
+    await plan({ video: { durationSeconds: 10, prompt: "The boat leaves" } });
+    const { model } = await startVideo();
+    const planned = { prompt: "The boat leaves", durationSeconds: 10, firstFramePredictionId: frame.id };
+    expect((await startVideo({ model })).input).toMatchObject(planned);
+    expect((await startVideo({ model: "minimax/hailuo-02" })).input.durationSeconds).not.toBe(10);
+  });
+
   test("a start of a frame without planned references → has the project's image, if the model takes one; `[]` → none", async () => {
     const image = await addReference(db, world.owner);
     await change({ reference_image_path: image });
     expect((await startFrame()).input).toMatchObject({ referenceImagePaths: [image] });
+    await db.sql`
+      insert into keyframe.models (step, model, label, vendor, controls)
+      values ('first-frame', 'test/text', 'Text only', 'Test', '{"prompt": {"field": "prompt"}}')`;
+    expect((await startFrame({ model: "test/text" })).input.referenceImagePaths).toEqual([]);
     expect((await startFrame({ input: { referenceImagePaths: [] } })).input).toMatchObject({ referenceImagePaths: [] });
     await plan({ "first-frame": { referenceImagePaths: [] } });
     expect((await startFrame()).input).toMatchObject({ referenceImagePaths: [] });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Claims, type ClonedDatabase, useDatabase } from "../../support/database/clone-database.ts";
 import { emptyTables } from "../../support/database/empty-tables.ts";
-import { useWorld } from "../../support/database/predictions.ts";
+import { seedPrediction, useWorld } from "../../support/database/predictions.ts";
 import { refusalOf } from "../../support/database/refusal.ts";
 import {
   addScene,
@@ -222,6 +222,20 @@ describe("a client that may generate", () => {
     expect(await state()).toEqual(before);
     await start(db, world, { reference: image });
     await change(null);
+  });
+
+  test("a client that may generate replaces the end image of a video → refused while nothing else uses the old one", async () => {
+    await allow("generate");
+    const { id } = await seedPrediction(db.sql, world, { step: "video", status: "succeeded" });
+    const [first, second] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    const store = (path: string | null, caller: Scene["caller"] = client()) =>
+      call(db, caller, "update_prediction", {
+        ...{ project_id: world.project, prediction_id: id },
+        changes: { end_image_path: path },
+      });
+    await store(first);
+    for (const path of [second, null]) expect(await outcome(store(path))).toBe("client_not_allowed");
+    await store(second, session());
   });
 });
 
