@@ -152,7 +152,7 @@ const parts = {
     pending: count("Not ended, at enabled endpoints: due, being sent, or to be retried."),
     paused: count("Waiting until their endpoint is enabled."),
     oldestDueSeconds: age("How long the oldest due delivery that is not leased yet has been due."),
-    endpointsSwitchedOff: count("Endpoints that the service disabled in the last day: gone, or failing for too long."),
+    endpointsDisabled: count("Endpoints that the service disabled in the last day: gone, or failing for too long."),
     unsignedEndpoints: count("Enabled endpoints whose last attempt could not be signed, in this hour or the last."),
     largest: largest("pending deliveries", "the id of their endpoint."),
   }),

@@ -7220,7 +7220,7 @@ comment on column keyframe.webhook_endpoints.standing is 'How quickly it answers
 comment on column keyframe.webhook_endpoints.quick_answers is 'How many answers in a row took under three seconds, counted up to five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
-create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+create index webhook_endpoints_disabled_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -7248,7 +7248,7 @@ end $$;
 
 -- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic disabling. An
 -- endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
-create function keyframe_private.record_endpoint_switch()
+create function keyframe_private.record_enabled_change()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   if new.enabled then
@@ -7856,7 +7856,8 @@ end $$;
 create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_leased(w, worker_id);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w
+  where keyframe_private.is_leased(w, worker_id) having count(*) > 0;
 end $$;
 
 -- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets
@@ -8248,7 +8249,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
--- Missed means while the endpoint was disabled. Skips events within a minute of their retention's end: waiting for a row that is being
+-- Missed means without a delivery: the endpoint was disabled, or did not have the event's type yet. Skips events within a minute of their retention's end: waiting for a row that is being
 -- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
@@ -8301,7 +8302,7 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Sends again what failed since a time, and what was missed while the endpoint was disabled.';
+comment on function keyframe.recover_webhook_endpoint is 'Sends what failed since a time again, and events of the endpoint''s present types that have no delivery: it was disabled, or did not have the type yet.';
 
 -- supabase/schemas/70_files/10_uploads.sql
 
@@ -8996,7 +8997,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
         select from keyframe.webhook_endpoints e
         cross join lateral (select from keyframe.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' limit 10000) d
         where not e.enabled limit 10000) p),
-    'endpointsSwitchedOff', (
+    'endpointsDisabled', (
       select count(*) from (
         select from keyframe.webhook_endpoints e
         where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day' limit 10000) s),
@@ -9667,7 +9668,7 @@ create trigger _110_refuse_changed_owner before update of owner_id on keyframe.w
   for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_change('endpoint_keeps_its_owner',
     'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
 create trigger _120_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
-  for each row execute function keyframe_private.record_endpoint_switch();
+  for each row execute function keyframe_private.record_enabled_change();
 create trigger _500_create_secret after insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.create_endpoint_secret();
 create trigger _510_record_deleted after delete on keyframe.webhook_endpoints

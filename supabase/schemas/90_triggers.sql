@@ -184,7 +184,7 @@ create trigger _110_refuse_changed_owner before update of owner_id on keyframe.w
   for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_change('endpoint_keeps_its_owner',
     'The owner of a webhook endpoint cannot be changed. Delete the endpoint, then add one for the new owner.');
 create trigger _120_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
-  for each row execute function keyframe_private.record_endpoint_switch();
+  for each row execute function keyframe_private.record_enabled_change();
 create trigger _500_create_secret after insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.create_endpoint_secret();
 create trigger _510_record_deleted after delete on keyframe.webhook_endpoints

@@ -98,7 +98,7 @@ export function metricsText(figures: ServiceFigures): string {
     }),
     ...gauges(shape.deliveries, "", alone(deliveries), {
       oldestDueSeconds: "deliveries_oldest_due_seconds",
-      endpointsSwitchedOff: "webhook_endpoints_switched_off",
+      endpointsDisabled: "webhook_endpoints_disabled",
       unsignedEndpoints: "webhook_endpoints_unsigned",
     }),
     ...gauges(shape.kicks, "", alone(kicks), {

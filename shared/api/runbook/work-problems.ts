@@ -82,7 +82,7 @@ export function lateProblems({ due, predictions, deliveries }: ServiceFigures): 
 
 const PREDICTION_KINDS: readonly (keyof Part<"due">)[] = ["submit", "poll", "store"];
 const DELIVERIES_REMEDY =
-  "they wait while it is switched off (update keyframe.webhook_endpoints set enabled = false where id = …).";
+  "they wait while it is disabled (update keyframe.webhook_endpoints set enabled = false where id = …).";
 const PREDICTIONS_REMEDY =
   "lower the limit of running predictions for each owner (update keyframe_private.settings set max_active_per_owner = …), or switch the model off.";
 

@@ -186,7 +186,7 @@ export const webhookOperations = {
     at: "/webhooks/:webhookId/recover",
     summary: "Recover failed and missed events since a time",
     description:
-      "Sends again the deliveries that failed and the events that occurred while the endpoint was disabled. Delivered events are not sent again. By default, events are kept for 30 days; older ones cannot be recovered. `recovered` is the number of deliveries.\n\n" +
+      "Sends again the deliveries that failed, and the events of the endpoint's present types that have no delivery because it was disabled or did not have that type yet. Delivered events are not sent again. By default, events are kept for 30 days; older ones cannot be recovered. `recovered` is the number of deliveries.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`.",
     body: recoverWebhookBody,
     status: 202,

@@ -54,7 +54,7 @@ comment on column keyframe.webhook_endpoints.standing is 'How quickly it answers
 comment on column keyframe.webhook_endpoints.quick_answers is 'How many answers in a row took under three seconds, counted up to five. A request without an answer counts as slow after three seconds, and otherwise not at all.';
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 -- The few endpoints that the service has disabled.
-create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+create index webhook_endpoints_disabled_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 
 -- Deliveries, possibly millions, and test events have no foreign key: they are deleted in batches
 -- (docs/decisions/0019-deleted-endpoints-leave-deliveries.md).
@@ -82,7 +82,7 @@ end $$;
 
 -- Changing `enabled` in Studio is enough. failing_since survives disabling and enabling, so that the owner cannot evade automatic disabling. An
 -- endpoint that the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
-create function keyframe_private.record_endpoint_switch()
+create function keyframe_private.record_enabled_change()
 returns trigger language plpgsql volatile set search_path = '' as $$
 begin
   if new.enabled then

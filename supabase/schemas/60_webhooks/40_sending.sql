@@ -164,7 +164,8 @@ end $$;
 create function keyframe_private.give_back(work_ids bigint[], worker_id uuid, at timestamptz)
 returns void language plpgsql volatile set search_path = '' as $$
 begin
-  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w where keyframe_private.is_leased(w, worker_id);
+  perform keyframe_private.reschedule_all(array_agg(w), array_agg(at), at) from unnest(work_ids) w
+  where keyframe_private.is_leased(w, worker_id) having count(*) > 0;
 end $$;
 
 -- returned: leased work that is not sent. The time limit is below the worker's own; PostgREST applies it before the call, and worker/main.ts sets

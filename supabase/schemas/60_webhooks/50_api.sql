@@ -333,7 +333,7 @@ exception when sqlstate 'KEYFR' then
 end $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome; its retry schedule begins again.';
 
--- Missed means while the endpoint was disabled. Skips events within a minute of their retention's end: waiting for a row that is being
+-- Missed means without a delivery: the endpoint was disabled, or did not have the event's type yet. Skips events within a minute of their retention's end: waiting for a row that is being
 -- pruned would end in an error. The oldest event is sent first.
 create function keyframe.recover_webhook_endpoint(
   endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
@@ -386,4 +386,4 @@ exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
   return keyframe_private.refuse(refused, 'change');
 end $$;
-comment on function keyframe.recover_webhook_endpoint is 'Sends again what failed since a time, and what was missed while the endpoint was disabled.';
+comment on function keyframe.recover_webhook_endpoint is 'Sends what failed since a time again, and events of the endpoint''s present types that have no delivery: it was disabled, or did not have the type yet.';

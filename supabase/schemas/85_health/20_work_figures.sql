@@ -125,7 +125,7 @@ returns jsonb language sql stable set search_path = '' set jit = off set enable_
         select from keyframe.webhook_endpoints e
         cross join lateral (select from keyframe.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'pending' limit 10000) d
         where not e.enabled limit 10000) p),
-    'endpointsSwitchedOff', (
+    'endpointsDisabled', (
       select count(*) from (
         select from keyframe.webhook_endpoints e
         where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day' limit 10000) s),

@@ -423,14 +423,14 @@ test.each<
   expect(lastKicks).toEqual({ generate: { ...generate, acknowledgedAfterSeconds: null }, deliver: NO_KICK });
 });
 
-test("an endpoint that the service switched off → counted; one that its owner disabled → not counted", async () => {
+test("an endpoint that the service disabled → counted; one that its owner disabled → not counted", async () => {
   const gone = await addEndpoint(db.sql, world.owner);
   await seedDeliveries(db.sql, gone, 1);
   await sendNext(db.sql, { status_code: 410 });
   await addEndpoint(db.sql, world.owner, { enabled: false });
-  expect((await read()).deliveries.endpointsSwitchedOff).toBe(1);
+  expect((await read()).deliveries.endpointsDisabled).toBe(1);
   await db.sql`update keyframe.webhook_endpoints set disabled_at = ${ago(90_000)} where id = ${gone}`;
-  expect((await read()).deliveries.endpointsSwitchedOff).toBe(0);
+  expect((await read()).deliveries.endpointsDisabled).toBe(0);
 });
 
 test("endpoints whose last delivery could not be signed → counted, unless disabled or signed since", async () => {
