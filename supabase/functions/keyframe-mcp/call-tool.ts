@@ -47,7 +47,7 @@ export async function callTool(
 ): Promise<CallToolResult> {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
   if (tool === undefined) return refused("There is no such tool. tools/list has their names.");
-  const { of, fixed, waits, shows, toArguments } = tool;
+  const { operation, fixedFields, waits, showsFiles, toArguments } = tool;
   const details = problemsOf(tool, args);
   if (details.length > 0) {
     const message = `Correct these arguments and call ${name} again. Its arguments are ${fieldsOf(tool).join(", ")}.`;
@@ -57,23 +57,27 @@ export async function callTool(
   const version = typeof updatedAt === "string" ? { headers: { "if-match": `"${updatedAt}"` } } : {};
   const outcome = waits
     ? await wait(args, from, notify, deps)
-    : await deps.callOperation(of, { ...(toArguments?.(args) ?? args), ...fixed }, { ...from, ...version });
+    : await deps.callOperation(
+        operation,
+        { ...(toArguments?.(args) ?? args), ...fixedFields },
+        { ...from, ...version },
+      );
   if (!outcome.success) return refuse(outcome.error, outcome.retryAfter);
-  const files = shows ? outputsOf(outcome.data).slice(0, MAX_LINKS) : [];
+  const files = showsFiles ? outputsOf(outcome.data).slice(0, MAX_LINKS) : [];
   const pictures = await deps.readPictures(files, access, from.signal);
-  return succeed(shorten(of, outcome.data, args), files, pictures);
+  return succeed(shorten(operation, outcome.data, args), files, pictures);
 }
 
 /** Reads a prediction until it has ended or the time is over. */
 async function wait(args: Record<string, unknown>, from: From, notify: Notify, deps: Deps): Promise<Outcome> {
   const { step, ...which } = args;
-  const of = READS[String(step)] ?? "readVideo"; // it was checked
+  const operation = READS[String(step)] ?? "readVideo"; // it was checked
   const began = deps.elapsed();
   for (;;) {
     const lookedAt = deps.elapsed();
     const holdMs = Math.min(LOOK_MS, WAIT_MS - (lookedAt - began));
     const held = { ...from, headers: { prefer: `wait=${Math.max(0, Math.floor(holdMs / 1000))}` } };
-    const outcome = await deps.callOperation(of, which, held);
+    const outcome = await deps.callOperation(operation, which, held);
     const passed = deps.elapsed() - began;
     if (!outcome.success) return outcome;
     const { status, progress, queuePosition, completedAt } = waitState.parse(outcome.data);
@@ -95,8 +99,8 @@ function problemsOf(tool: Tool, args: Record<string, unknown>): ErrorDetail[] {
     .filter((name) => !known.includes(name))
     .slice(0, MAX_UNKNOWN)
     .map((name) => ({ path: name.slice(0, 100), message: unknownField(name, known) }));
-  const given = { ...Object.fromEntries(known.map((name) => [name, args[name]])), ...tool.fixed };
-  const { query }: Operation = OPERATIONS[tool.of];
+  const given = { ...Object.fromEntries(known.map((name) => [name, args[name]])), ...tool.fixedFields };
+  const { query }: Operation = OPERATIONS[tool.operation];
   const issues = partsOf(tool).flatMap((part) => {
     const own = Object.entries(given).filter(([name, value]) => name in part.shape && value !== undefined);
     const sent = own.map(([name, value]) => [name, part === query ? asText(value) : value]);

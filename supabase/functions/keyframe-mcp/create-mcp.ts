@@ -12,6 +12,7 @@ import { SCHEMA_VERSION } from "../../../shared/platform/schema-version.ts";
 import { createCallOperation } from "./call-operation.ts";
 import { callTool } from "./call-tool.ts";
 import { createDiscovery } from "./discovery.ts";
+import { ACCEPTS_EVENTS, ACCEPTS_JSON, refuseMessage, whenSent, withCors, withoutStream } from "./http.ts";
 import { listTools } from "./list-tools.ts";
 import { type PictureAccess, createPictureSpaces, createReadPictures } from "./pictures.ts";
 
@@ -84,12 +85,12 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     if (Array.isArray(parsedBody))
       return refuseMessage(-32600, "Send one message per request: batches are not supported.");
     const accept = headers.get("accept") ?? "*/*";
-    if (TAKES_JSON.test(accept)) headers.set("accept", "application/json, text/event-stream");
+    if (ACCEPTS_JSON.test(accept)) headers.set("accept", "application/json, text/event-stream");
     const space = openSpace(caller.ownerId ?? "");
     const message = new Request(url, { method, headers, signal });
     access.set(message, { caller, space });
     const made = handler.fetch(message, { parsedBody });
-    const response = await (TAKES_EVENTS.test(accept) ? made : made.then(withoutStream)).catch((error) => {
+    const response = await (ACCEPTS_EVENTS.test(accept) ? made : made.then(withoutStream)).catch((error) => {
       space.end();
       throw error;
     });
@@ -100,7 +101,7 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
     const known = error instanceof ApiError ? error : internal(error);
     if (known.code === "internal") log.error("mcp_failed", { requestId, reason: describeError(error) });
     const response = respondWithError(requestId, known);
-    // This header makes a client begin a sign-in. A client with a key should show what is wrong with the key instead.
+    // This address makes a client begin a sign-in. A client with a key should show what is wrong with the key instead.
     if (known.status === 401 && !/^Bearer +kf_/i.test(request.headers.get("authorization") ?? ""))
       response.headers.set("www-authenticate", discovery.challenge(request));
     return response;
@@ -116,70 +117,4 @@ export function createMcp(environment: z.infer<typeof functionEnvironments.api>,
       return withCors(request, response, requestId);
     },
   };
-}
-
-const refuseMessage = (code: number, message: string) =>
-  Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status: 400 });
-
-/** Clients must accept both types, but some name only one, or none. Only a stream reports progress. */
-const TAKES_JSON = /application\/(json|\*)|\*\/\*/i;
-const TAKES_EVENTS = /text\/(event-stream|\*)/i;
-
-/** The last message of a stream of events, which is the result. */
-async function withoutStream(response: Response): Promise<Response> {
-  if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return response;
-  const last = dataOf(await response.text()).at(-1);
-  return new Response(last, { status: response.status, headers: { "content-type": "application/json" } });
-}
-
-/** The data of the events of a stream. Other events, such as one that keeps the connection open, have none. */
-const dataOf = (stream: string): string[] =>
-  stream
-    .split("\n\n")
-    .map((event) => event.split("\n").filter((line) => line.startsWith(DATA)))
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.map((line) => line.slice(DATA.length)).join("\n"));
-const DATA = "data: ";
-
-/** The same body, with `done` called when it has been sent or its receiver has left. */
-function whenSent(body: Response["body"], done: () => void): Response["body"] {
-  if (body === null) done();
-  const reader = body?.getReader();
-  if (reader === undefined) return null;
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const { value } = await reader.read().catch((error) => {
-          done();
-          throw error;
-        });
-        if (value !== undefined) return controller.enqueue(value);
-        done();
-        controller.close();
-      },
-      cancel(reason) {
-        done();
-        return reader.cancel(reason);
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-/**
- * Any web page may call the server, because tokens are sent in a header, never in a cookie. Protocol versions add headers, so the requested
- * ones are allowed.
- */
-function withCors(request: Request, { status, headers: given, body }: Response, requestId: string): Response {
-  const headers = new Headers(given);
-  headers.set("access-control-allow-origin", "*");
-  headers.set("access-control-expose-headers", "mcp-session-id, mcp-protocol-version, www-authenticate, x-request-id");
-  headers.set("x-request-id", requestId);
-  if (request.method === "OPTIONS") {
-    const requested = request.headers.get("access-control-request-headers") ?? "";
-    headers.set("access-control-allow-methods", "GET, POST, DELETE");
-    headers.set("access-control-allow-headers", /^[\w\-, ]{0,1000}$/.test(requested) ? requested : "");
-    headers.set("access-control-max-age", "86400");
-  }
-  return new Response(body, { status, headers });
 }

@@ -54,7 +54,7 @@ export const inTools = (sentence: string): string => {
     /`?(GET|POST|PATCH) \/api(\/[\w:/-]*\w)`?/g,
     (found, method: string, at: string) => {
       const tool = Object.entries(TOOLS).find(
-        ([, { of }]) => OPERATIONS[of].method === method && OPERATIONS[of].at === at,
+        ([, { operation }]) => OPERATIONS[operation].method === method && OPERATIONS[operation].at === at,
       );
       return tool?.[0] ?? found;
     },
@@ -64,14 +64,14 @@ export const inTools = (sentence: string): string => {
 
 /** A tool in the answer to tools/list. It has no schema of its answers, which would be three quarters of the list. */
 function describe(name: string, tool: Tool) {
-  const { method, summary, changesNothing }: Operation = OPERATIONS[tool.of];
+  const { method, summary, changesNothing }: Operation = OPERATIONS[tool.operation];
   // A quote is stored, but it changes nothing that the user has.
   const reads = method === "GET" || changesNothing === true;
   const repeats = method !== "POST" || tool.repeats === true;
   return {
     name,
     title: tool.title ?? summary,
-    description: tool.says,
+    description: tool.description,
     inputSchema: toJson(inputOf(tool)),
     annotations: {
       readOnlyHint: reads,

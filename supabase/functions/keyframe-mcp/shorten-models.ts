@@ -42,13 +42,13 @@ export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: 
   const requested = steps.filter((one) => step === undefined || one.step === step);
   if (model !== undefined) {
     const found = requested.flatMap((one) =>
-      one.models.filter((a) => a.model === model).map((a) => ({ step: one.step, ...a })),
+      one.models.filter((each) => each.model === model).map((each) => [one.step, each] as const),
     );
-    const [first] = found;
-    // First and last frame have the same models.
-    return first
-      ? { ...first, step: undefined, steps: found.map((each) => each.step).join(", ") }
-      : { models: [], next: NO_MODEL };
+    const alike = [...Map.groupBy(found, ([, each]) => JSON.stringify(each)).values()];
+    const models = alike.flatMap((rows) =>
+      rows.slice(0, 1).map(([, row]) => ({ ...row, steps: rows.map(([of]) => of).join(", ") })),
+    );
+    return models.length === 1 ? { ...models[0] } : { models, next: orNull(NO_MODEL, models.length === 0) };
   }
   const same = Map.groupBy(requested, ({ models }) => JSON.stringify(models));
   return {

@@ -17,8 +17,10 @@ const MAX_TEXT_CHARACTERS = 300;
 const MAX_SHOTS = 20;
 const MAX_GROUPS = 100;
 
-const cut = (text: string) =>
-  text.length > MAX_TEXT_CHARACTERS ? `${[...text].slice(0, MAX_TEXT_CHARACTERS).join("")}…` : text;
+function cut(text: string): string {
+  const characters = [...text];
+  return characters.length > MAX_TEXT_CHARACTERS ? `${characters.slice(0, MAX_TEXT_CHARACTERS).join("")}…` : text;
+}
 
 const shortCost = (cost: Prediction["cost"]) =>
   cost && {
