@@ -11,7 +11,7 @@ import type { World } from "../world.ts";
 export type Invariant = {
   sentence: string;
   broken: string;
-  /** Only a row that is found twice, two seconds apart, is a violation. */
+  /** Only a row that is found twice, ten seconds apart, is a violation. */
   lasting?: true;
 };
 

@@ -29,12 +29,14 @@ export const workInvariants = {
   },
   no_work_is_due: {
     sentence: "no work is leased or due",
+    lasting: true, // a search for a run may become due between the wait for idle workers and this
     broken: `
       select format('%s of %s is %s since %s: %s', kind, subject, state, due_at, last_error) as broken
       from keyframe_private.work where state <> 'scheduled' or due_at <= now()`,
   },
   no_kick_is_left: {
     sentence: "no kick waits, and no heartbeat of a function is current; those of processes never end",
+    lasting: true,
     broken: `
       select format('request %s to %s', id, url) as broken from net.http_request_queue
       union all select format('%s is alive until %s', function_name, alive_until) from keyframe_private.heartbeats
