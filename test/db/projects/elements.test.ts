@@ -160,6 +160,7 @@ describe("an element", () => {
       expect(await codeOf(cast(id))).toBe("not_found");
       expect(await codeOf(ofProject([id]))).toBe("not_found");
       expect(await refused({ elementIds: [id] })).toBe(`not_found: You have no element with the elementId ${id}.`);
+      expect(await refused({ elementIds: id })).toBe("invalid_request: elementIds must be a list.");
       expect(await codeOf(edit(id, { name: "x" }))).toBe("not_found");
       expect(await codeOf(remove(id))).toBe("not_found");
     }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../../support/database/clone-database.ts";
 import { addFilm, addShot } from "../../support/database/films.ts";
 import { type Row, seedPrediction, useWorld } from "../../support/database/predictions.ts";
-import { codeOf } from "../../support/database/refusal.ts";
+import { codeOf, refusalOf } from "../../support/database/refusal.ts";
 import { scalar } from "../../support/database/scalar.ts";
 import { addReference } from "../../support/database/user.ts";
 import { call } from "../../support/database/webhooks.ts";
@@ -59,6 +59,16 @@ describe("a start of a planned step", () => {
     const planned = { prompt: "The boat leaves", durationSeconds: 10, firstFramePredictionId: frame.id };
     expect((await startVideo({ model })).input).toMatchObject(planned);
     expect((await startVideo({ model: "minimax/hailuo-02" })).input.durationSeconds).not.toBe(10);
+  });
+
+  test("a planned model that is not available → the start is refused: change the plan, or name another model", async () => {
+    await plan({ "first-frame": { model: SEEDED } });
+    await db.sql`update keyframe.models set shutdown_at = now() where model = ${SEEDED}`;
+    expect(await refusalOf(startFrame())).toMatchObject({
+      message: "model_unavailable",
+      detail: `This shot's plan uses the model ${SEEDED}, which is not available. Change the plan, or name another model.`,
+    });
+    await db.sql`update keyframe.models set shutdown_at = null where model = ${SEEDED}`;
   });
 
   test("a start of a frame without planned references → has the project's image, if the model takes one; `[]` → none", async () => {
