@@ -25,7 +25,7 @@ export async function openInput(video: Blob, chosen: Chosen): Promise<media.Inpu
   const header = await findHeader(file);
   if (header === null) return open(file);
   const whole = open(file);
-  const rest = open(renamed(file, header, "free"), open(file));
+  const rest = open(renamed(file, header, "free"), whole);
   try {
     const [first] = await rest.getTracks();
     const [same] = await whole.getTracks();

@@ -72,13 +72,17 @@ export function createBodyReader({
     }
   }
 
-  /** Takes the permit of a stalled body, or waits for the next free one. So a burst of large callbacks waits only while others are read. */
+  /**
+   * Takes the permit of a stalled body, or waits for the next free one, behind those that wait already. So a burst of large callbacks waits
+   * only while others are read.
+   */
   async function acquirePermit(body: OpenBody): Promise<void> {
+    const isNext = waiting.size === 0;
     if (slow >= maxSlow) {
       const oldest = [...open].find((one) => one.isSlow);
       if (oldest !== undefined && clock.now() - oldest.cameAt >= PERMIT_GRACE_MS) oldest.refuse(crowdedOut());
     }
-    if (slow >= maxSlow) {
+    if (slow >= maxSlow || !isNext) {
       await new Promise<void>((resolve) => {
         waiting.add(resolve);
         clock.after(PERMIT_GRACE_MS, () => waiting.delete(resolve) && resolve());

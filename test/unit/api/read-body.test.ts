@@ -245,6 +245,18 @@ describe("permits for large bodies", () => {
     expect([first.is, second.is, third.is]).toEqual([11, "unavailable", 500 * KIB]);
   });
 
+  test("a body comes while another waits, and the one with the permit has stalled → the one that waits gets it first", async () => {
+    const { clock, read } = start(1024 * KIB, 1);
+    const stalled = follow(read(post(large().body, announced), LARGE));
+    await clock.pass(0.1);
+    const pieces = () => inPieces([new Uint8Array(300 * KIB), new Uint8Array(200 * KIB)]).body;
+    const waiting = follow(read(post(pieces(), announced), LARGE));
+    await clock.pass(0.45);
+    const newcomer = follow(read(post(pieces(), announced), LARGE));
+    await settle();
+    expect([stalled.is, waiting.is, newcomer.is]).toEqual(["unavailable", 500 * KIB, 500 * KIB]);
+  });
+
   test("every permit is held by a body that stalled for half a second → the next body gets the permit of the oldest", async () => {
     const { clock, read } = start(1024 * KIB, 2);
     const stalled = [follow(read(post(large().body, announced), LARGE))];
