@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/retry.ts";
+import { waitUntil } from "../bench/measure.ts";
 import { HEAVY_USER } from "./heavy-user.ts";
 import type { Scenario } from "./scenario.ts";
 import {
@@ -88,7 +89,10 @@ export const SCENARIOS: Record<string, Scenario> = {
       // Claims must first schedule the work that each of them has. Until then new endpoints at this host, as the other users', wait for long.
       const claimable = () =>
         sql`select from keyframe_private.work where queue = 'deliver' and state <> 'scheduled' limit 1`;
-      while ((await claimable()).count > 0) await pause(200);
+      await waitUntil(async () => (await claimable()).count === 0, {
+        what: "the work of the crowd is scheduled",
+        everyMs: 200,
+      });
       return async () => {
         await sql`update keyframe.webhook_deliveries set next_attempt_at = now() where status = 'pending'`;
         return [];

@@ -31,7 +31,7 @@ export const workInvariants = {
     sentence: "no work is leased or due",
     lasting: true, // a search for a run may become due between the wait for idle workers and this
     broken: `
-      select format('%s of %s is %s since %s: %s', kind, subject, state, due_at, last_error) as broken
+      select format('%s of %s: %s', kind, subject, last_error) as broken
       from keyframe_private.work where state <> 'scheduled' or due_at <= now()`,
   },
   no_kick_is_left: {

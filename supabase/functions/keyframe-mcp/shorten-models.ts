@@ -37,24 +37,20 @@ function shortModel({ model, isDefault, available, acceptsFaces, notes, prices, 
   };
 }
 
-/** Enough to choose a model; with `model`, everything about that one. */
+/** Enough to choose a model; with `model`, everything about that one. A model that is alike in several steps is one entry. */
 export function shortModels({ steps }: AnswerOf<"listModels">, { step, model }: Record<string, unknown>): Short {
-  const requested = steps.filter((one) => step === undefined || one.step === step);
-  if (model !== undefined) {
-    const found = requested.flatMap((one) =>
-      one.models.filter((each) => each.model === model).map((each) => [one.step, each] as const),
-    );
-    const alike = [...Map.groupBy(found, ([, each]) => JSON.stringify(each)).values()];
-    const models = alike.flatMap((rows) =>
-      rows.slice(0, 1).map(([, row]) => ({ ...row, steps: rows.map(([of]) => of).join(", ") })),
-    );
-    return models.length === 1 ? { ...models[0] } : { models, next: orNull(NO_MODEL, models.length === 0) };
-  }
-  const same = Map.groupBy(requested, ({ models }) => JSON.stringify(models));
-  return {
-    models: [...same.values()].flatMap((alike) =>
-      (alike[0]?.models ?? []).map((one) => ({ ...shortModel(one), steps: alike.map((each) => each.step).join(", ") })),
-    ),
-  };
+  const found = new Map<string, { row: Model; steps: string }>();
+  for (const one of steps.filter((each) => step === undefined || each.step === step))
+    for (const row of one.models.filter((each) => model === undefined || each.model === model)) {
+      const key = JSON.stringify(row);
+      const before = found.get(key);
+      found.set(key, { row, steps: before ? `${before.steps}, ${one.step}` : one.step });
+    }
+  const models = [...found.values()].map(({ row, steps: ofRow }) => ({
+    ...(model === undefined ? shortModel(row) : row),
+    steps: ofRow,
+  }));
+  if (model === undefined) return { models };
+  return models.length === 1 ? { ...models[0] } : { models, next: orNull(NO_MODEL, models.length === 0) };
 }
 const NO_MODEL = "This step has no such model. Call list_models without model for all of them.";
